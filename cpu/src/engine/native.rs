@@ -60,9 +60,9 @@ pub struct Enqueued {
 pub struct NativeQueue {
     index: usize,
     waiter: &'static Waiter,
+    flusher: &'static Flusher,
     /// The threads that wait for its commands.
     pub waiting_threads: WaitingThreads,
-    flusher: &'static Flusher,
     /// How many streams it is assigned to.
     streams: AtomicUsize,
     enqueue_lock: Mutex<()>,
@@ -88,8 +88,8 @@ impl NativeQueue {
         Self {
             index,
             waiter,
-            waiting_threads: WaitingThreads::default(),
             flusher,
+            waiting_threads: WaitingThreads::default(),
             streams: AtomicUsize::new(0),
             enqueue_lock: Mutex::default(),
             in_flight: Mutex::default(),
@@ -126,7 +126,7 @@ impl NativeQueue {
             Ok(ready) => {
                 drop(enqueue_lock);
                 if !self.flusher.watch() {
-                    self.flush();
+                    self.issue_queued();
                 }
                 return dispatch(ready);
             }
@@ -163,14 +163,14 @@ impl NativeQueue {
         // No thread is about to wait for a command that the engine's threads have made ready.
         let is_launched = !workers::is_in_background();
         if is_launched && time.is_some() {
-            self.waiting_threads.note_launch();
+            WaitingThreads::note_launch();
         }
         let mut in_flight = self.in_flight.lock();
         let fits = |time: &u64| in_flight.queued_time() + time <= MOST_QUEUED;
         let may_wait = is_launched
             && !in_flight.has_issued()
             && !self.flusher.has_sleeping()
-            && !self.waiting_threads.are_others();
+            && self.waiting_threads.are_launching();
         let brief = time.filter(|time| may_wait && fits(time));
         if brief.is_none() && !in_flight.is_executing {
             return Err((token, begin_flush(&mut in_flight)));
@@ -223,9 +223,14 @@ impl NativeQueue {
 
     /// Issues the queued commands, so that they are executed even if no thread waits for them.
     pub fn flush(&'static self) {
-        if !self.in_flight.lock().has_queued() {
-            return;
+        if self.in_flight.lock().has_queued() {
+            self.waiting_threads.note_other();
+            self.issue_queued();
         }
+    }
+
+    /// Issues the queued commands.
+    pub fn issue_queued(&'static self) {
         let enqueue_lock = self.enqueue_lock.lock();
         let queued = begin_flush(&mut self.in_flight.lock());
         let issued = self.issue_all(queued, &enqueue_lock);
@@ -332,7 +337,7 @@ impl NativeQueue {
         drop(in_flight);
         dispatch(ready);
         if must_flush {
-            self.flush();
+            self.issue_queued();
         }
         true
     }

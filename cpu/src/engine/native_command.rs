@@ -26,7 +26,6 @@ impl Native {
     /// small stack.
     pub fn wait(&self) -> bool {
         let queue = self.queue;
-        queue.waiting_threads.note_wait();
         // The fake runtime of the simulation needs no stack.
         if !cfg!(test) && !stack::holds_kernels() {
             return false;
@@ -36,6 +35,7 @@ impl Native {
             match queue.progress(self.position) {
                 Progress::Issued(event, position) => {
                     let waited = queue.wait_inside(&*event, position);
+                    queue.waiting_threads.note_wait();
                     if waited {
                         queue.complete();
                     }
@@ -43,12 +43,14 @@ impl Native {
                 }
                 Progress::Queued if has_executed => {
                     // The next one is not brief.
-                    queue.flush();
+                    queue.issue_queued();
                     return false;
                 }
                 Progress::Queued => {
                     has_executed = queue.execute(self.position);
-                    if !has_executed && !queue.spin_while_drained() {
+                    if has_executed {
+                        queue.waiting_threads.note_wait();
+                    } else if !queue.spin_while_drained() {
                         return false;
                     }
                 }
