@@ -177,3 +177,10 @@ def test_an_error_of_the_callers_own_iterator_propagates():
 
     with pytest.raises(RuntimeError, match="own"):
         zeusm.empty(Shape())
+
+
+def test_a_number_is_no_memory(memory_class):
+    memory = memory_class(N)
+    for call in zeusm.memory.as_usm_memory, memory.copy_from_device, memory.copy_to_device:
+        with pytest.raises(ValueError, match="^int has no __sycl_usm_array_interface__$"):
+            call(3)

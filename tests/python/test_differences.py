@@ -340,6 +340,30 @@ def test_a_constructor_that_is_set(memory_class, dpctl_class, monkeypatch):
         type("Own", (memory_class,), {})(N)
 
 
+def test_a_class_that_is_changed(memory_class, dpctl_class, monkeypatch):
+    with pytest.raises(TypeError, match="immutable"):
+        dpctl_class.unit = "byte"
+    monkeypatch.setattr(memory_class, "unit", "byte", raising=False)
+    ours = memory_class(N)
+    assert ours.unit == "byte"
+    with pytest.raises(TypeError, match="__class__"):
+        dpctl_class(N).__class__ = dpctl.memory._memory._Memory
+    kind = ours.get_usm_type()
+    ours.__class__ = zeusm.memory.MemoryUSMHost
+    assert ours.get_usm_type() == kind
+
+
+def test_device_memory_beside_an_array(memory_class, dpctl_class):
+    array = np.zeros(2, "u1")
+    theirs, ours = dpctl_class(2), memory_class(2)
+    if ours.get_usm_type() != "device":
+        assert (ours == array).shape == (theirs == array).shape == (2,)
+        return
+    assert (theirs == array).tolist() == [False, False]
+    with pytest.raises(TypeError, match="accessed by the host"):
+        assert ours == array
+
+
 def test_close_and_with(memory_class, dpctl_class):
     assert not {"close", "__enter__", "__getitem__"} & set(dir(dpctl_class(N)))
     with memory_class(N) as ours:

@@ -37,6 +37,12 @@ class TestImport:
         assert type(taken.base) is CLASSES[array.usm_type]
         assert not taken.readonly
 
+    def test_a_field_of_packed_records_is_not_copied_silently(self, usm_type):
+        field = zeusm.empty(3, [("x", "f4"), ("y", "i8")], usm_type=usm_type)["y"]
+        for copy in None, False:
+            with pytest.raises(BufferError, match="copy.copy"):
+                zeusm.from_dlpack(field, copy=copy)
+
     def test_the_keywords_of_the_request(self, array):
         for keywords in {}, {"copy": False}:
             exporter = Exporter(array)

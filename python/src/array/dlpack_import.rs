@@ -151,8 +151,8 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
         _ => None,
     };
     let capsule = requested(&export, &newer, queue.as_ref()).or_else(|error| {
-        // Memory in another context than the device's default one is exported as a copy only.
-        if queue.is_none() || copy.is_some() || !error.is_instance_of::<PyBufferError>(py) {
+        let may_copy = queue.is_some() && copy.is_none() && is_elsewhere(x)?;
+        if !may_copy || !error.is_instance_of::<PyBufferError>(py) {
             return Err(error);
         }
         newer.set_item("copy", true)?;
@@ -163,6 +163,16 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
         SyclQueue::new(&queue)?.finish(py)?;
     }
     Ok(capsule)
+}
+
+/// Whether memory may be in another context than its device's default one, from where it is exported as a copy only. That of
+/// other packages may be.
+fn is_elsewhere(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Some(array) = create::own(x)? else {
+        return Ok(true);
+    };
+    let device = resolve::root_device(x.py(), array.memory().context_device())?;
+    Ok(!device.is_default_context)
 }
 
 /// Calls `__dlpack__` with the keywords that it accepts, which a `TypeError` tells. Some exporters do not accept a dpctl queue.

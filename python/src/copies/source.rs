@@ -78,7 +78,7 @@ pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
             )));
         }
         return Err(PyValueError::new_err(format!(
-            "{} has no __sycl_usm_array_interface__, and is no number of bytes",
+            "{} has no __sycl_usm_array_interface__",
             object.get_type().name()?
         )));
     };
