@@ -61,7 +61,7 @@ pub struct NativeQueue {
     index: usize,
     waiter: &'static Waiter,
     flusher: &'static Flusher,
-    /// The threads that wait for its commands.
+    /// The threads that take its queued commands.
     pub waiting_threads: WaitingThreads,
     /// How many streams it is assigned to.
     streams: AtomicUsize,
@@ -161,16 +161,11 @@ impl NativeQueue {
     fn queue(&'static self, token: Token) -> Result<Vec<Token>, (Token, Vec<Queued>)> {
         let time = token.brief_time();
         // No thread is about to wait for a command that the engine's threads have made ready.
-        let is_launched = !workers::is_in_background();
-        if is_launched && time.is_some() {
-            WaitingThreads::note_launch();
-        }
+        let is_expected =
+            time.is_some() && !workers::is_in_background() && self.waiting_threads.note_launch();
         let mut in_flight = self.in_flight.lock();
         let fits = |time: &u64| in_flight.queued_time() + time <= MOST_QUEUED;
-        let may_wait = is_launched
-            && !in_flight.has_issued()
-            && !self.flusher.has_sleeping()
-            && self.waiting_threads.are_launching();
+        let may_wait = is_expected && !in_flight.has_issued() && !self.flusher.has_sleeping();
         let brief = time.filter(|time| may_wait && fits(time));
         if brief.is_none() && !in_flight.is_executing {
             return Err((token, begin_flush(&mut in_flight)));
@@ -221,16 +216,23 @@ impl NativeQueue {
         }
     }
 
-    /// Issues the queued commands, so that they are executed even if no thread waits for them.
+    /// Issues the queued commands, so that they are executed even if no thread waits for them. This counts as their execution by
+    /// another thread.
     pub fn flush(&'static self) {
-        if self.in_flight.lock().has_queued() {
-            self.waiting_threads.note_other();
-            self.issue_queued();
+        {
+            let in_flight = self.in_flight.lock();
+            if in_flight.has_queued() && !in_flight.is_executing {
+                self.waiting_threads.note_other();
+            }
         }
+        self.issue_queued();
     }
 
     /// Issues the queued commands.
     pub fn issue_queued(&'static self) {
+        if !self.in_flight.lock().has_queued() {
+            return;
+        }
         let enqueue_lock = self.enqueue_lock.lock();
         let queued = begin_flush(&mut self.in_flight.lock());
         let issued = self.issue_all(queued, &enqueue_lock);

@@ -35,7 +35,6 @@ impl Native {
             match queue.progress(self.position) {
                 Progress::Issued(event, position) => {
                     let waited = queue.wait_inside(&*event, position);
-                    queue.waiting_threads.note_wait();
                     if waited {
                         queue.complete();
                     }
@@ -49,7 +48,7 @@ impl Native {
                 Progress::Queued => {
                     has_executed = queue.execute(self.position);
                     if has_executed {
-                        queue.waiting_threads.note_wait();
+                        queue.waiting_threads.note_execution();
                     } else if !queue.spin_while_drained() {
                         return false;
                     }

@@ -151,8 +151,8 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
         _ => None,
     };
     let capsule = requested(&export, &newer, queue.as_ref()).or_else(|error| {
-        let may_copy = queue.is_some() && copy.is_none() && is_elsewhere(x)?;
-        if !may_copy || !error.is_instance_of::<PyBufferError>(py) {
+        let may_copy = queue.is_some() && copy.is_none();
+        if !may_copy || !error.is_instance_of::<PyBufferError>(py) || !is_elsewhere(x)? {
             return Err(error);
         }
         newer.set_item("copy", true)?;

@@ -271,6 +271,9 @@ fn step_queued(random: &mut Random) {
     let queue = random.pick(engine().native_queues());
     let positions = queue.positions();
     let count = usize::try_from(positions.end - positions.start).unwrap();
+    if random.below(2) == 0 {
+        queue.waiting_threads.forget();
+    }
     match random.below(4) {
         0 => queue.flush(),
         1 => queue.flush_old(),
