@@ -62,7 +62,7 @@ pub struct NativeQueue {
     waiter: &'static Waiter,
     flusher: &'static Flusher,
     /// The threads that take its queued commands.
-    pub waiting_threads: WaitingThreads,
+    waiting_threads: WaitingThreads,
     /// How many streams it is assigned to.
     streams: AtomicUsize,
     enqueue_lock: Mutex<()>,
@@ -351,7 +351,11 @@ impl NativeQueue {
 
     /// Executes the queued brief commands up to `position` on the calling thread. `false` when another thread drains or flushes.
     pub fn execute(&'static self, position: u64) -> bool {
-        self.drain(Some(position))
+        let has_executed = self.drain(Some(position));
+        if has_executed {
+            self.waiting_threads.note_execution();
+        }
+        has_executed
     }
 
     /// Completes the commands that have ended.
@@ -387,6 +391,12 @@ impl NativeQueue {
     /// Asks the helper to wait inside the native runtime.
     pub fn request_help(&self) -> Request<'static> {
         self.waiter.request()
+    }
+
+    /// Forgets which threads have taken its queued commands, as in simulations no thread waits.
+    #[cfg(test)]
+    pub fn forget_waiting_threads(&self) {
+        self.waiting_threads.forget();
     }
 
     /// The positions of the commands in flight.

@@ -47,9 +47,7 @@ impl Native {
                 }
                 Progress::Queued => {
                     has_executed = queue.execute(self.position);
-                    if has_executed {
-                        queue.waiting_threads.note_execution();
-                    } else if !queue.spin_while_drained() {
+                    if !has_executed && !queue.spin_while_drained() {
                         return false;
                     }
                 }

@@ -50,7 +50,7 @@ impl WaitingThreads {
         self.others.store(others % OTHERS, Ordering::Relaxed);
     }
 
-    /// Ends the pause, for simulations, in which no thread waits.
+    /// Ends the pause.
     #[cfg(test)]
     pub fn forget(&self) {
         self.pause.store(0, Ordering::Relaxed);

@@ -37,6 +37,14 @@ fn locating() -> Vec<u8> {
     p.bytes()
 }
 
+/// `locate` with its memory.
+fn locating_itself(runtime: &Runtime) -> (sys::ze_kernel_handle_t, &'static mut [u32]) {
+    let kernel = kernel_of(runtime, &locating(), "locate");
+    let x = runtime.shared(&[0, 0]);
+    assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+    (kernel, x)
+}
+
 /// Whether the result of `locate` is close to the frames of the calling thread.
 fn is_located_here(halves: &[u32]) -> bool {
     let address = u64::from(halves[1]) << 32 | u64::from(halves[0]);
@@ -86,9 +94,7 @@ fn launches_are_queued_again_after_waits_that_do_not_execute_them() {
 #[ignore = "run by launches_are_queued_again_after_waits_that_do_not_execute_them"]
 fn launches_and_waits_in_all_ways() {
     let runtime = Runtime::with_compiler().unwrap();
-    let kernel = kernel_of(&runtime, &locating(), "locate");
-    let x = runtime.shared(&[0, 0]);
-    assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+    let (kernel, x) = locating_itself(&runtime);
     let (list, event) = (runtime.immediate(true), runtime.untimed_event());
     let mut waits_for = |nanoseconds| {
         x.fill(0);
@@ -355,9 +361,8 @@ fn a_thread_that_waits_for_a_copy_executes_the_kernels_and_copies_before_it() {
 #[ignore = "run by a_thread_that_waits_for_a_copy_executes_the_kernels_and_copies_before_it"]
 fn launches_copies_and_waits() {
     let runtime = Runtime::with_compiler().unwrap();
-    let kernel = kernel_of(&runtime, &locating(), "locate");
-    let (x, found) = (runtime.shared(&[0, 0]), runtime.shared(&[0; 8]));
-    assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+    let (kernel, x) = locating_itself(&runtime);
+    let found = runtime.shared(&[0; 8]);
     let (list, event) = (runtime.immediate(true), runtime.untimed_event());
     let mut here = 0;
     for _ in 0..100 {
