@@ -3,9 +3,11 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use super::chunks::{CHUNK, Chunk, Piece, chunks};
+use super::chunks::{CHUNK, Chunk, Piece, chunks, is_distinct};
+use super::gather::{gather, scatter};
+use super::lane::{Lane, lanes};
 use super::library::{DEVICE, DevicePointer, HOST, Rows};
-use super::session::{Current, Lane};
+use super::session::Current;
 use super::{Error, Interface};
 use crate::suai::Layout;
 
@@ -27,21 +29,29 @@ pub unsafe fn read(
     }
     let (current, pointer) = Current::enter(array)?;
     let lanes = lanes(&current, layout)?;
-    let mut previous: Option<(&Lane<'_>, Chunk)> = None;
-    for (chunk, lane) in chunks(layout).zip(lanes.iter().cycle()) {
-        for piece in &chunk.pieces {
-            copy(&current, lane, pointer, piece, false)?;
-        }
-        if let Some((lane, chunk)) = previous.replace((lane, chunk)) {
-            lane.wait()?;
-            sink(chunk.first, lane.chunk, chunk.size)?;
-        }
-    }
-    if let Some((lane, chunk)) = previous {
+    let mut packed = Vec::new();
+    let mut finish = |(lane, chunk): (&Lane<'_>, Chunk)| {
         lane.wait()?;
-        sink(chunk.first, lane.chunk, chunk.size)?;
+        let mut elements = lane.chunk;
+        if let Some(extent) = chunk.whole(false) {
+            packed.resize(CHUNK, 0u8);
+            elements = packed.as_mut_ptr().cast();
+            // SAFETY: the extent has just been copied to the lane's chunk; no chunk has more than CHUNK bytes.
+            unsafe { gather(&chunk.pieces, extent.start, lane.chunk, elements) };
+        }
+        sink(chunk.first, elements, chunk.size)
+    };
+    let mut previous = None;
+    for (chunk, lane) in chunks(layout).zip(lanes.iter().cycle()) {
+        match chunk.whole(false) {
+            Some(extent) => copy(&current, lane, pointer, &Piece::of(&extent), false)?,
+            None => copy_all(&current, lane, pointer, &chunk, false)?,
+        }
+        if let Some(previous) = previous.replace((lane, chunk)) {
+            finish(previous)?;
+        }
     }
-    Ok(())
+    previous.map_or(Ok(()), finish)
 }
 
 /// Copies from the host to the elements of `layout`, in row-major order, and waits. `source` fills each chunk: its offset when
@@ -62,21 +72,38 @@ pub unsafe fn write(
     }
     let (current, pointer) = Current::enter(array)?;
     let lanes = lanes(&current, layout)?;
+    let mut packed = Vec::new();
+    // Elements without overlaps whose extent has as many bytes have no gaps, which must not be written.
+    let is_distinct = is_distinct(layout);
     for (chunk, lane) in chunks(layout).zip(lanes.iter().cycle()) {
         lane.wait()?;
-        source(chunk.first, lane.chunk, chunk.size)?;
-        for piece in &chunk.pieces {
-            copy(&current, lane, pointer, piece, true)?;
+        if let Some(extent) = chunk.whole(true).filter(|_| is_distinct) {
+            packed.resize(CHUNK, 0u8);
+            let elements = packed.as_mut_ptr().cast();
+            source(chunk.first, elements, chunk.size)?;
+            // SAFETY: the extent has as many bytes as the elements, which are not more than CHUNK, the size of both.
+            unsafe { scatter(&chunk.pieces, extent.start, lane.chunk, elements) };
+            copy(&current, lane, pointer, &Piece::of(&extent), true)?;
+        } else {
+            source(chunk.first, lane.chunk, chunk.size)?;
+            copy_all(&current, lane, pointer, &chunk, true)?;
         }
     }
     lanes.iter().try_for_each(Lane::wait)
 }
 
-/// Two lanes, or one where one chunk is enough.
-fn lanes<'a>(current: &'a Current, layout: &Layout) -> Result<Vec<Lane<'a>>, Error> {
-    let size = layout.nbytes().min(CHUNK);
-    let count = layout.nbytes().div_ceil(CHUNK).min(2);
-    (0..count).map(|_| Lane::new(current, size)).collect()
+/// Submits the copies of a chunk's pieces.
+fn copy_all(
+    current: &Current,
+    lane: &Lane<'_>,
+    pointer: DevicePointer,
+    chunk: &Chunk,
+    to_device: bool,
+) -> Result<(), Error> {
+    chunk
+        .pieces
+        .iter()
+        .try_for_each(|piece| copy(current, lane, pointer, piece, to_device))
 }
 
 /// Submits the copy of a piece between the array at `pointer` and the chunk of `lane`.

@@ -7,7 +7,7 @@ use crate::suai;
 #[non_exhaustive]
 pub enum Error {
     /// The version of the interface is not supported.
-    #[error("'version' is {version}; versions 2 and 3 are supported")]
+    #[error("'version' is {version}; versions 0 to 3 are supported")]
     Version {
         /// The dictionary's value.
         version: i64,

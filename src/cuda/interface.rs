@@ -29,7 +29,7 @@ pub struct Fields<'a> {
 pub enum Order {
     /// None, by the producer's word.
     Nothing,
-    /// All work of the CUDA context: version 2 of the interface does not tell.
+    /// All work of the CUDA context: the interface before version 3 does not tell.
     Context,
     /// The work in a stream, by its handle; the default streams have the handles 1 and 2.
     Stream(usize),
@@ -59,7 +59,7 @@ impl Interface {
         let missing = |field| suai::Error::Missing { field };
         let version = fields.version.ok_or(missing("version"))?;
         let order = match (version, fields.stream) {
-            (2, _) => Order::Context,
+            (0..=2, _) => Order::Context,
             (3, None) => Order::Nothing,
             (3, Some(stream)) => match usize::try_from(stream) {
                 Ok(handle) if handle != 0 => Order::Stream(handle),

@@ -1,5 +1,5 @@
-//! Copies to and from CUDA memory, which is no USM: through staging chunks of pinned host memory, by the driver library
-//! `libcuda`, which is opened at the first copy.
+//! Copies to and from CUDA memory, which is no USM: through staging chunks of host memory, by the driver library `libcuda`,
+//! which is opened at the first copy.
 //!
 //! [`Interface`] is the validated `__cuda_array_interface__` of an array; [`read()`] and [`write()`] copy its elements.
 //!
@@ -8,7 +8,9 @@
 mod chunks;
 mod copy;
 mod error;
+mod gather;
 mod interface;
+mod lane;
 mod library;
 mod session;
 

@@ -1,6 +1,6 @@
-//! The current CUDA context of a copy, and its two streams with a pinned chunk each.
+//! The current CUDA context of a copy.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::c_int;
 use std::ptr;
 
 use super::library::{DevicePointer, Driver, Handle};
@@ -13,9 +13,6 @@ const DEVICE_POINTER: c_int = 3;
 const DEVICE_ORDINAL: c_int = 9;
 const RANGE_START: c_int = 11;
 const RANGE_SIZE: c_int = 12;
-
-/// `CU_STREAM_NON_BLOCKING`: the stream does not wait for the legacy default stream.
-const NON_BLOCKING: c_uint = 1;
 
 /// The context of an array's memory, which is the thread's current one until this is dropped.
 pub(super) struct Current {
@@ -116,55 +113,4 @@ fn attribute<T>(
         )
     };
     driver.check("cuPointerGetAttribute", code)
-}
-
-/// A stream and the pinned chunk that its copies use.
-pub(super) struct Lane<'a> {
-    driver: &'a Driver,
-    pub(super) stream: Handle,
-    pub(super) chunk: *mut c_void,
-}
-
-impl<'a> Lane<'a> {
-    /// A stream and a chunk of `size` bytes in the current context, which must stay current until this is dropped.
-    pub(super) fn new(current: &'a Current, size: usize) -> Result<Self, Error> {
-        let driver = current.driver;
-        let mut lane = Self {
-            driver,
-            stream: ptr::null_mut(),
-            chunk: ptr::null_mut(),
-        };
-        // SAFETY: a context is current; the handle is written on success.
-        driver.check("cuStreamCreate", unsafe {
-            (driver.create_stream)(&raw mut lane.stream, NON_BLOCKING)
-        })?;
-        // SAFETY: as above.
-        driver.check("cuMemAllocHost", unsafe {
-            (driver.allocate_pinned)(&raw mut lane.chunk, size)
-        })?;
-        Ok(lane)
-    }
-
-    /// Waits for the copies of the stream.
-    pub(super) fn wait(&self) -> Result<(), Error> {
-        // SAFETY: the stream is this lane's own.
-        let code = unsafe { (self.driver.synchronize_stream)(self.stream) };
-        self.driver.check("cuStreamSynchronize", code)
-    }
-}
-
-impl Drop for Lane<'_> {
-    fn drop(&mut self) {
-        // SAFETY: both belong to this lane. The copies of the stream are complete before the chunk is freed; errors cannot be
-        // handled.
-        unsafe {
-            if !self.stream.is_null() {
-                (self.driver.synchronize_stream)(self.stream);
-                (self.driver.destroy_stream)(self.stream);
-            }
-            if !self.chunk.is_null() {
-                (self.driver.free_pinned)(self.chunk);
-            }
-        }
-    }
 }

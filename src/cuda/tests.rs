@@ -1,9 +1,11 @@
 //! Interfaces and chunks; the copies themselves are tested with a stand-in library from Python.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
-use super::chunks::{CHUNK, chunks};
+use super::chunks::{CHUNK, chunks, is_distinct};
 use super::*;
 use crate::suai::{self, Layout};
 
@@ -39,14 +41,16 @@ fn streams_and_versions() {
         .map(|array| array.order)
         .map_err(|error| error.to_string())
     };
-    assert_eq!(order(2, None), Ok(Order::Context));
+    for version in 0..=2 {
+        assert_eq!(order(version, None), Ok(Order::Context));
+    }
     assert_eq!(order(3, Some(1)), Ok(Order::Stream(1)));
     assert_eq!(order(3, Some(2)), Ok(Order::Stream(2)));
     for stream in [0, -1] {
         assert!(order(3, Some(stream)).unwrap_err().contains("'stream' is "));
     }
-    for version in [0, 1, 4] {
-        assert!(order(version, None).unwrap_err().contains("2 and 3"));
+    for version in [-1, 4] {
+        assert!(order(version, None).unwrap_err().contains("0 to 3"));
     }
 }
 
@@ -74,6 +78,37 @@ fn large_rows_are_divided() {
     assert_eq!(sizes, [CHUNK, 5, CHUNK, 5]);
 }
 
+#[test]
+fn narrow_rows_with_small_gaps_are_one_copy() {
+    let whole = |shape: &[i64], strides: &[i64], exactly| {
+        let layout = Layout::new(shape, Some(strides), 0, 4).unwrap();
+        let found: Vec<_> = chunks(&layout).map(|chunk| chunk.whole(exactly)).collect();
+        found
+    };
+    assert_eq!(whole(&[100], &[2], false), [Some(0..796)]);
+    assert_eq!(whole(&[100], &[2], true), [None]);
+    assert_eq!(whole(&[100], &[-1], true), [Some(-396..4)]);
+    let reversed = whole(&[1 << 20], &[-1], true);
+    assert_eq!(reversed.len(), 4);
+    assert!(reversed.iter().all(Option::is_some));
+    // Wide rows, large gaps, and few pieces are CUDA's.
+    assert_eq!(whole(&[100, 100], &[200, 1], false), [None]);
+    assert_eq!(whole(&[100], &[100], false), [None]);
+    assert_eq!(whole(&[4], &[-1], false), [None]);
+}
+
+#[test]
+fn elements_that_may_overlap_are_not_distinct() {
+    let distinct = |shape: &[i64], strides: &[i64]| {
+        is_distinct(&Layout::new(shape, Some(strides), 0, 4).unwrap())
+    };
+    assert!(distinct(&[4, 3, 1], &[-3, 1, 0]));
+    assert!(distinct(&[3, 4], &[1, 3]));
+    assert!(!distinct(&[2, 2, 2], &[5, 1, 1]));
+    assert!(!distinct(&[3, 3], &[2, 1]));
+    assert!(!distinct(&[3, 2], &[1, 0]));
+}
+
 proptest! {
     #[test]
     fn chunks_have_the_elements_in_order(
@@ -85,6 +120,23 @@ proptest! {
         for chunk in chunks(&layout) {
             prop_assert_eq!(chunk.first, found.len());
             prop_assert!(chunk.size <= CHUNK);
+            if let Some(extent) = chunk.whole(false) {
+                prop_assert!(extent.len() <= CHUNK);
+                for piece in &chunk.pieces {
+                    let own = piece.extent();
+                    prop_assert!(extent.start <= own.start && own.end <= extent.end);
+                }
+                prop_assert_eq!(chunk.whole(true).is_some(), extent.len() == chunk.size);
+                if is_distinct(&layout) && extent.len() == chunk.size {
+                    let bytes = chunk.pieces.iter().flat_map(|piece| {
+                        (0..piece.rows).flat_map(|row| {
+                            let start = piece.start + (row * piece.pitch).cast_signed();
+                            start..start + piece.width.cast_signed()
+                        })
+                    });
+                    prop_assert_eq!(bytes.collect::<BTreeSet<_>>().len(), chunk.size);
+                }
+            }
             let mut at = 0;
             for piece in chunk.pieces {
                 prop_assert_eq!(piece.at, at);

@@ -12,7 +12,8 @@ from cuda_driver import Driver, build
 from hypothesis import given, settings
 from hypothesis.extra import numpy as hnp
 
-CHUNK = 4 << 20
+CHUNK = 1 << 20
+PINNED_FROM = 8 << 20
 LAYOUTS = {
     "C": np.s_[:],
     "rows": np.s_[:, 2:5],
@@ -64,7 +65,7 @@ class TestReading:
             array = zeusm.asarray(cuda.array(view))
             np.testing.assert_array_equal(array.copy_to_host(), view)
 
-    @pytest.mark.parametrize("size", [CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 17])
+    @pytest.mark.parametrize("size", [CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 17, PINNED_FROM + 5])
     def test_several_chunks(self, cuda, usm_type, size):
         host = np.arange(size // 4 + 1, dtype="u4").view("u1")[:size]
         np.testing.assert_array_equal(
@@ -187,8 +188,8 @@ class TestCalls:
         attributes = ["cuPointerGetAttribute"] * 3
         assert [call for call in stand_in.calls() if call != "cuInit"] == [
             *["cuPointerGetAttribute", "cuCtxPushCurrent_v2", *attributes],
-            *["cuStreamCreate", "cuMemAllocHost_v2", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"],
-            *["cuStreamSynchronize", "cuStreamDestroy_v2", "cuMemFreeHost", "cuCtxPopCurrent_v2"],
+            *["cuStreamCreate", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"],
+            *["cuStreamSynchronize", "cuStreamDestroy_v2", "cuCtxPopCurrent_v2"],
         ]
 
     def test_the_next_chunk_is_in_flight_while_one_is_used(self, stand_in):
@@ -203,13 +204,33 @@ class TestCalls:
             wait,
             wait,
         ]
-        assert calls.count("cuMemAllocHost_v2") == 2
+
+    @pytest.mark.parametrize("size", [PINNED_FROM - 1, PINNED_FROM])
+    def test_chunks_of_large_arrays_are_pinned(self, stand_in, size):
+        there = stand_in.array(np.zeros(size, "u1"))
+        array = zeusm.asarray(there)
+        array.copy_to_device(there)
+        calls = stand_in.calls()
+        pinned = 4 if size == PINNED_FROM else 0
+        assert calls.count("cuMemAllocHost_v2") == calls.count("cuMemFreeHost") == pinned
 
     def test_rows_are_one_copy(self, stand_in):
-        zeusm.asarray(stand_in.array(np.zeros((100, 100), "f4")[:, ::2].T))
-        assert stand_in.calls().count("cuMemcpyDtoHAsync_v2") == 0
         zeusm.asarray(stand_in.array(np.zeros((1000, 100), "f4")[:, 10:]))
         assert stand_in.calls().count("cuMemcpy2DAsync_v2") == 1
+
+    @pytest.mark.parametrize("view", [np.s_[::-1], np.s_[::2], np.s_[::-3]])
+    def test_elements_with_small_gaps_are_one_copy(self, stand_in, view):
+        host = np.arange(3 * CHUNK // 4, dtype="i4")[view]
+        there = stand_in.array(host)
+        stand_in.calls()
+        np.testing.assert_array_equal(zeusm.asarray(there).copy_to_host(), host)
+        assert stand_in.calls().count("cuMemcpyDtoHAsync_v2") == 3
+
+    def test_reversed_arrays_are_written_by_few_copies(self, stand_in):
+        there = stand_in.array(np.zeros((300, 1000), "i4")[::-1, ::-1])
+        zeusm.asarray(numbers((300, 1000))).copy_to_device(there)
+        np.testing.assert_array_equal(there.contents(), numbers((300, 1000)))
+        assert stand_in.calls().count("cuMemcpyHtoDAsync_v2") == 2
 
     @pytest.mark.parametrize("stream", [1, 2, 3])
     def test_the_producers_stream_is_waited_for(self, stand_in, stream):
@@ -218,8 +239,10 @@ class TestCalls:
         assert zeusm.asarray(there).copy_to_host().tobytes() == b"new"
         assert stand_in.calls().count(f"cuStreamSynchronize({stream})") == 1
 
-    def test_version_2_waits_for_the_context(self, stand_in):
-        there = stand_in.array(np.zeros(3, "u1"), version=2)
+    @pytest.mark.parametrize("version", [0, 1, 2])
+    def test_versions_without_a_stream_wait_for_the_context(self, stand_in, version):
+        """RMM's `DeviceBuffer` has version 0."""
+        there = stand_in.array(np.zeros(3, "u1"), version=version)
         del there.__cuda_array_interface__["stream"]
         stand_in.library.stand_in_produce(3, there.base, b"new", 3)
         assert zeusm.asarray(there).copy_to_host().tobytes() == b"new"
@@ -239,9 +262,9 @@ class TestCalls:
 
     def test_every_call_may_fail(self, stand_in):
         """The error names the call, and nothing of a failed copy is left."""
-        there = stand_in.array(np.zeros(2 * CHUNK, "u1"), alloc="stand_in_alloc_pooled", stream=1)
+        there = stand_in.array(np.zeros(PINNED_FROM, "u1"), alloc="stand_in_alloc_pooled", stream=1)
         strided = stand_in.array(np.zeros((9, 9), "u1")[:, ::2])
-        array = zeusm.empty(2 * CHUNK, "u1")
+        array = zeusm.empty(PINNED_FROM, "u1")
         for use in (
             lambda: zeusm.asarray(there),
             lambda: array.copy_to_device(there),
@@ -270,7 +293,7 @@ class TestCalls:
     def test_an_unknown_result_has_its_number(self, stand_in):
         stand_in.library.stand_in_fail(b"cuMemAllocHost_v2", 12345, 0)
         with pytest.raises(RuntimeError, match=r"an unknown result \(12345\)"):
-            zeusm.asarray(stand_in.array(numbers(3)))
+            zeusm.asarray(stand_in.array(np.zeros(PINNED_FROM, "u1")))
 
 
 class TestBadInput:
@@ -293,7 +316,7 @@ class TestBadInput:
             ({"stream": 0}, ValueError, "'stream' is 0; it must be None, 1"),
             ({"stream": -3}, ValueError, "'stream' is -3"),
             ({"stream": "1"}, TypeError, "'stream' has 1, which is not an integer"),
-            ({"version": 1}, ValueError, "'version' is 1; versions 2 and 3"),
+            ({"version": -1}, ValueError, "'version' is -1; versions 0 to 3"),
             ({"version": 4}, ValueError, "'version' is 4"),
             ({"version": None}, ValueError, "the field 'version' is missing"),
             ({"mask": object()}, NotImplementedError, "masked arrays are not supported"),

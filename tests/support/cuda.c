@@ -182,6 +182,11 @@ result cuPointerGetAttribute(void *answer, int which, pointer address) {
     return INVALID_VALUE;
 }
 
+/* Whether the bytes are in one pinned block, or in memory that is no block's. */
+static int is_host(uintptr_t address, size_t size) {
+    return block_of(address, size, 1) || (!block_of(address, 1, 1) && !block_of(address, 1, 0));
+}
+
 /* --- streams, whose copies are deferred --- */
 
 struct rows {
@@ -266,13 +271,13 @@ result cuCtxSynchronize(void) {
 }
 result cuMemcpyDtoHAsync_v2(void *to, pointer from, size_t size, void *stream) {
     CALLED();
-    CHECK(depth > 0 && block_of(from, size, 0) && block_of((uintptr_t)to, size, 1));
+    CHECK(depth > 0 && block_of(from, size, 0) && is_host((uintptr_t)to, size));
     add(stream, (struct task){to, (char *)from, 0, 0, size, 1});
     return SUCCESS;
 }
 result cuMemcpyHtoDAsync_v2(pointer to, const void *from, size_t size, void *stream) {
     CALLED();
-    CHECK(depth > 0 && block_of(to, size, 0) && block_of((uintptr_t)from, size, 1));
+    CHECK(depth > 0 && block_of(to, size, 0) && is_host((uintptr_t)from, size));
     add(stream, (struct task){(char *)to, from, 0, 0, size, 1});
     return SUCCESS;
 }
@@ -284,8 +289,9 @@ result cuMemcpy2DAsync_v2(const struct rows *rows, void *stream) {
     int down = rows->from_type == 2;
     uintptr_t from = down ? rows->from_device : (uintptr_t)rows->from_host;
     uintptr_t to = down ? (uintptr_t)rows->to_host : rows->to_device;
-    CHECK(block_of(from, (rows->height - 1) * rows->from_pitch + rows->width, !down));
-    CHECK(block_of(to, (rows->height - 1) * rows->to_pitch + rows->width, down));
+    size_t from_size = (rows->height - 1) * rows->from_pitch + rows->width;
+    size_t to_size = (rows->height - 1) * rows->to_pitch + rows->width;
+    CHECK(down ? block_of(from, from_size, 0) && is_host(to, to_size) : block_of(to, to_size, 0) && is_host(from, from_size));
     add(stream, (struct task){(char *)to, (char *)from, rows->to_pitch, rows->from_pitch, rows->width, rows->height});
     return SUCCESS;
 }

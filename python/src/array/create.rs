@@ -80,7 +80,7 @@ pub(crate) fn empty(
 /// ----------
 /// obj
 ///     An object with `__sycl_usm_array_interface__` or `__cuda_array_interface__`, or any object that NumPy converts to an
-///     array. CUDA memory is no USM, so it is copied, through pinned host memory.
+///     array. CUDA memory is no USM, so it is copied, through host memory.
 /// dtype : optional
 ///     The element type. NumPy converts host data to it; USM is not converted and must have this type.
 /// usm_type : str, optional

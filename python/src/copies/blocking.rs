@@ -97,7 +97,7 @@ impl PyMemory {
     /// ----------
     /// sycl_usm_ary
     ///     An object with `__sycl_usm_array_interface__` or `__cuda_array_interface__` whose extent, from its first element to
-    ///     its last, is at most `nbytes`. CUDA memory is no USM; it is copied through pinned host memory.
+    ///     its last, is at most `nbytes`. CUDA memory is no USM; it is copied through host memory.
     ///
     /// Raises
     /// ------
