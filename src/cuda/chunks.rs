@@ -10,14 +10,9 @@ pub(super) const CHUNK: usize = 1 << 20;
 /// The largest pitch of rows that CUDA copies at once (`CU_DEVICE_ATTRIBUTE_MAX_PITCH` of all its devices).
 const LARGEST_PITCH: usize = i32::MAX as usize;
 
-/// The largest ratio of an extent to the bytes in it that are elements, at which the extent is copied as a whole.
-const LARGEST_SPREAD: usize = 16;
-
-/// The number of pieces, or of rows, that CUDA copies as fast as their extent.
-const FEW: usize = 8;
-
-/// The width of rows in bytes from which CUDA copies rows as fast as their extent.
-const NARROW: usize = 256;
+/// The bytes that CUDA transfers in the time that another call takes, and those in the time that another row of a call takes.
+const CALL: usize = 32 << 10;
+const ROW: usize = 128;
 
 /// Rows in the array, which follow each other without gaps in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,82 +58,59 @@ pub(super) struct Chunk {
     pub(super) first: usize,
     /// Bytes of all pieces.
     pub(super) size: usize,
+    /// Rows of all pieces.
+    rows: usize,
     pub(super) pieces: Vec<Piece>,
-    /// The bytes from the first of the pieces to the last, if there are at most [`CHUNK`]. While chunks are made, empty before
-    /// the first piece.
-    pub(super) extent: Option<Range<isize>>,
+    /// The bytes from the first of the pieces to the last, if there are at most [`CHUNK`].
+    extent: Option<Range<isize>>,
 }
 
 impl Chunk {
-    fn new(first: usize) -> Self {
-        Self {
-            first,
-            extent: Some(0..0),
-            ..Self::default()
-        }
-    }
-
-    /// Whether there is room for a piece. A dense chunk ends where its extent would become too long.
+    /// Whether there is room for a piece, without the loss of an extent that is copied as a whole.
     fn accepts(&self, piece: &Piece) -> bool {
-        self.size + piece.size() <= CHUNK && (!self.is_dense() || self.with(piece).is_some())
+        let fits = self.size + piece.size() <= CHUNK;
+        fits && (self.whole().is_none() || self.with(piece).is_some())
     }
 
     fn push(&mut self, piece: Piece) {
         self.extent = self.with(&piece);
+        self.rows += piece.rows;
+        let at = self.size;
         self.size += piece.size();
-        self.pieces.push(Piece {
-            at: self.size - piece.size(),
-            ..piece
-        });
+        self.pieces.push(Piece { at, ..piece });
     }
 
     /// The extent with another piece.
     fn with(&self, piece: &Piece) -> Option<Range<isize>> {
-        let (before, own) = (self.extent.clone()?, piece.extent());
-        let extent = if before.is_empty() {
+        let own = piece.extent();
+        let extent = if self.pieces.is_empty() {
             own
         } else {
+            let before = self.extent.as_ref()?;
             before.start.min(own.start)..before.end.max(own.end)
         };
         (extent.len() <= CHUNK).then_some(extent)
     }
 
-    /// Whether there are few gaps between the pieces' bytes.
-    fn is_dense(&self) -> bool {
-        let dense = |extent: &Range<isize>| extent.len() <= LARGEST_SPREAD * self.size;
-        !self.pieces.is_empty() && self.extent.as_ref().is_some_and(dense)
+    /// The extent, if it is copied as a whole and the rows are moved on the host: this takes less time than a call for each
+    /// piece.
+    pub(super) fn whole(&self) -> Option<Range<isize>> {
+        let extent = self.extent.as_ref().filter(|_| self.rows > 1)?;
+        let gain = CALL * (self.pieces.len() - 1) + ROW * self.rows;
+        (extent.len() <= self.size + gain).then(|| extent.clone())
     }
 
-    /// The extent, if to copy it as a whole and move the rows on the host takes less time than copies of the pieces by CUDA, which
-    /// takes some microseconds for each, and some nanoseconds for each of their rows. With `exactly`, it has as many bytes as the
-    /// pieces together.
-    pub(super) fn whole(&self, exactly: bool) -> Option<Range<isize>> {
-        let rows: usize = self.pieces.iter().map(|piece| piece.rows).sum();
-        let is_divided = self.pieces.len() > FEW || (rows > FEW && self.size / rows < NARROW);
-        let extent = self
-            .extent
-            .clone()
-            .filter(|_| is_divided && self.is_dense())?;
-        (!exactly || extent.len() == self.size).then_some(extent)
+    /// The same for elements that do not overlap, if there are no gaps between them.
+    pub(super) fn whole_without_gaps(&self) -> Option<Range<isize>> {
+        self.whole().filter(|extent| extent.len() == self.size)
     }
 }
 
-/// Whether the strides show that no elements overlap: each step is at least as long as what the shorter steps span.
-pub(super) fn is_distinct(layout: &Layout) -> bool {
-    let mut steps: Vec<(usize, usize)> = layout
-        .byte_strides()
-        .into_iter()
-        .map(isize::unsigned_abs)
-        .zip(layout.shape().iter().copied())
-        .filter(|&(_, size)| size > 1)
-        .collect();
-    steps.sort_unstable();
-    let mut span = layout.itemsize();
-    steps.into_iter().all(|(step, size)| {
-        let fits = step >= span;
-        span = span.saturating_add(step.saturating_mul(size - 1));
-        fits
-    })
+/// The number of staging buffers for the chunks of a layout, which are two or more for two, and the bytes that each needs.
+pub(super) fn staging(layout: &Layout) -> (usize, usize) {
+    // Elements whose extent has at most CHUNK bytes are one chunk.
+    let size = layout.nbytes().max(layout.extent().len());
+    (size.div_ceil(CHUNK).min(2), size.min(CHUNK))
 }
 
 /// The chunks of a layout in row-major order.
@@ -146,7 +118,10 @@ pub(super) fn chunks(layout: &Layout) -> impl Iterator<Item = Chunk> {
     let mut pieces = layout.regions().flat_map(pieces).peekable();
     let mut first = 0;
     std::iter::from_fn(move || {
-        let mut chunk = Chunk::new(first);
+        let mut chunk = Chunk {
+            first,
+            ..Chunk::default()
+        };
         while let Some(piece) = pieces.next_if(|piece| chunk.accepts(piece)) {
             chunk.push(piece);
         }
@@ -157,8 +132,14 @@ pub(super) fn chunks(layout: &Layout) -> impl Iterator<Item = Chunk> {
 
 /// The pieces of a region, each of at most [`CHUNK`] bytes.
 fn pieces(region: Region) -> impl Iterator<Item = Piece> {
-    let is_dense = region.pitch <= LARGEST_SPREAD * region.width;
-    let rows = match CHUNK / if is_dense { region.pitch } else { region.width } {
+    // Rows that are copied with the gaps between them have an extent of at most CHUNK bytes.
+    let with_gaps = region.pitch <= region.width + ROW;
+    let rows = match CHUNK
+        / if with_gaps {
+            region.pitch
+        } else {
+            region.width
+        } {
         0 => 1,
         _ if region.pitch > LARGEST_PITCH => 1,
         rows => rows.min(region.rows),

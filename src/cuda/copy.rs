@@ -1,13 +1,13 @@
-//! The copies: while the caller uses one chunk, CUDA copies the next.
+//! The copies, chunk by chunk. While the caller uses a pinned chunk, CUDA copies the next.
 
 use std::ffi::c_void;
 use std::ptr;
 
-use super::chunks::{CHUNK, Chunk, Piece, chunks, is_distinct};
+use super::chunks::{Chunk, Piece, chunks};
 use super::gather::{gather, scatter};
-use super::lane::{Lane, lanes};
 use super::library::{DEVICE, DevicePointer, HOST, Rows};
 use super::session::Current;
+use super::staging::{Staging, buffers};
 use super::{Error, Interface};
 use crate::suai::Layout;
 
@@ -28,26 +28,25 @@ pub unsafe fn read(
         return Ok(());
     }
     let (current, pointer) = Current::enter(array)?;
-    let lanes = lanes(&current, layout)?;
+    let buffers = buffers(&current, layout)?;
     let mut packed = Vec::new();
-    let mut finish = |(lane, chunk): (&Lane<'_>, Chunk)| {
-        lane.wait()?;
-        let mut elements = lane.chunk;
-        if let Some(extent) = chunk.whole(false) {
-            packed.resize(CHUNK, 0u8);
-            elements = packed.as_mut_ptr().cast();
-            // SAFETY: the extent has just been copied to the lane's chunk; no chunk has more than CHUNK bytes.
-            unsafe { gather(&chunk.pieces, extent.start, lane.chunk, elements) };
+    let mut finish = |(staging, chunk): (&Staging<'_>, Chunk)| {
+        staging.wait()?;
+        let mut elements = staging.memory;
+        if let Some(extent) = chunk.whole() {
+            elements = room(&mut packed, chunk.size);
+            // SAFETY: the extent, which has the pieces, has just been copied to the staging buffer.
+            unsafe { gather(&chunk.pieces, extent.start, staging.memory, elements) };
         }
         sink(chunk.first, elements, chunk.size)
     };
     let mut previous = None;
-    for (chunk, lane) in chunks(layout).zip(lanes.iter().cycle()) {
-        match chunk.whole(false) {
-            Some(extent) => copy(&current, lane, pointer, &Piece::of(&extent), false)?,
-            None => copy_all(&current, lane, pointer, &chunk, false)?,
+    for (chunk, staging) in chunks(layout).zip(buffers.iter().cycle()) {
+        match chunk.whole() {
+            Some(extent) => copy(&current, staging, pointer, &Piece::of(&extent), false)?,
+            None => copy_all(&current, staging, pointer, &chunk, false)?,
         }
-        if let Some(previous) = previous.replace((lane, chunk)) {
+        if let Some(previous) = previous.replace((staging, chunk)) {
             finish(previous)?;
         }
     }
@@ -71,31 +70,40 @@ pub unsafe fn write(
         return Ok(());
     }
     let (current, pointer) = Current::enter(array)?;
-    let lanes = lanes(&current, layout)?;
+    let buffers = buffers(&current, layout)?;
+    let wait_for_all = || buffers.iter().try_for_each(Staging::wait);
     let mut packed = Vec::new();
-    // Elements without overlaps whose extent has as many bytes have no gaps, which must not be written.
-    let is_distinct = is_distinct(layout);
-    for (chunk, lane) in chunks(layout).zip(lanes.iter().cycle()) {
-        lane.wait()?;
-        if let Some(extent) = chunk.whole(true).filter(|_| is_distinct) {
-            packed.resize(CHUNK, 0u8);
-            let elements = packed.as_mut_ptr().cast();
+    let is_distinct = layout.is_distinct();
+    for (chunk, staging) in chunks(layout).zip(buffers.iter().cycle()) {
+        staging.wait()?;
+        // A gap must not be written. Elements that overlap can have gaps in an extent of their size.
+        if let Some(extent) = chunk.whole_without_gaps().filter(|_| is_distinct) {
+            let elements = room(&mut packed, chunk.size);
             source(chunk.first, elements, chunk.size)?;
-            // SAFETY: the extent has as many bytes as the elements, which are not more than CHUNK, the size of both.
-            unsafe { scatter(&chunk.pieces, extent.start, lane.chunk, elements) };
-            copy(&current, lane, pointer, &Piece::of(&extent), true)?;
+            // SAFETY: the extent has the pieces; it has room in the staging buffer.
+            unsafe { scatter(&chunk.pieces, extent.start, staging.memory, elements) };
+            copy(&current, staging, pointer, &Piece::of(&extent), true)?;
         } else {
-            source(chunk.first, lane.chunk, chunk.size)?;
-            copy_all(&current, lane, pointer, &chunk, true)?;
+            source(chunk.first, staging.memory, chunk.size)?;
+            copy_all(&current, staging, pointer, &chunk, true)?;
+        }
+        if !is_distinct {
+            wait_for_all()?;
         }
     }
-    lanes.iter().try_for_each(Lane::wait)
+    wait_for_all()
+}
+
+/// The address of `packed` with room for `size` bytes.
+fn room(packed: &mut Vec<u8>, size: usize) -> *mut c_void {
+    packed.resize(packed.len().max(size), 0);
+    packed.as_mut_ptr().cast()
 }
 
 /// Submits the copies of a chunk's pieces.
 fn copy_all(
     current: &Current,
-    lane: &Lane<'_>,
+    staging: &Staging<'_>,
     pointer: DevicePointer,
     chunk: &Chunk,
     to_device: bool,
@@ -103,32 +111,32 @@ fn copy_all(
     chunk
         .pieces
         .iter()
-        .try_for_each(|piece| copy(current, lane, pointer, piece, to_device))
+        .try_for_each(|piece| copy(current, staging, pointer, piece, to_device))
 }
 
-/// Submits the copy of a piece between the array at `pointer` and the chunk of `lane`.
+/// Submits the copy of a piece between the array at `pointer` and a staging buffer.
 fn copy(
     current: &Current,
-    lane: &Lane<'_>,
+    staging: &Staging<'_>,
     pointer: DevicePointer,
     piece: &Piece,
     to_device: bool,
 ) -> Result<(), Error> {
     let driver = current.driver;
     let device = pointer.wrapping_add_signed(piece.start as i64);
-    let host = lane.chunk.wrapping_byte_add(piece.at);
+    let host = staging.memory.wrapping_byte_add(piece.at);
     // SAFETY: the caller guarantees the validity of the elements, which `Current::enter` has found in one allocation. The
-    // chunk has room for the piece, and lives until the stream is synchronised.
+    // staging buffer has room for the piece, and lives until the stream is synchronised.
     unsafe {
         if piece.rows > 1 {
             let rows = rows(device, host, piece, to_device);
-            let code = (driver.copy_rows)(&raw const rows, lane.stream);
+            let code = (driver.copy_rows)(&raw const rows, staging.stream);
             driver.check("cuMemcpy2DAsync", code)
         } else if to_device {
-            let code = (driver.copy_to_device)(device, host, piece.width, lane.stream);
+            let code = (driver.copy_to_device)(device, host, piece.width, staging.stream);
             driver.check("cuMemcpyHtoDAsync", code)
         } else {
-            let code = (driver.copy_to_host)(host, device, piece.width, lane.stream);
+            let code = (driver.copy_to_host)(host, device, piece.width, staging.stream);
             driver.check("cuMemcpyDtoHAsync", code)
         }
     }

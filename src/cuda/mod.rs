@@ -10,9 +10,9 @@ mod copy;
 mod error;
 mod gather;
 mod interface;
-mod lane;
 mod library;
 mod session;
+mod staging;
 
 pub use copy::{read, write};
 pub use error::Error;

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use proptest::prelude::*;
 
-use super::chunks::{CHUNK, chunks, is_distinct};
+use super::chunks::{CHUNK, chunks, staging};
 use super::*;
 use crate::suai::{self, Layout};
 
@@ -78,35 +79,39 @@ fn large_rows_are_divided() {
     assert_eq!(sizes, [CHUNK, 5, CHUNK, 5]);
 }
 
-#[test]
-fn narrow_rows_with_small_gaps_are_one_copy() {
-    let whole = |shape: &[i64], strides: &[i64], exactly| {
-        let layout = Layout::new(shape, Some(strides), 0, 4).unwrap();
-        let found: Vec<_> = chunks(&layout).map(|chunk| chunk.whole(exactly)).collect();
-        found
-    };
-    assert_eq!(whole(&[100], &[2], false), [Some(0..796)]);
-    assert_eq!(whole(&[100], &[2], true), [None]);
-    assert_eq!(whole(&[100], &[-1], true), [Some(-396..4)]);
-    let reversed = whole(&[1 << 20], &[-1], true);
-    assert_eq!(reversed.len(), 4);
-    assert!(reversed.iter().all(Option::is_some));
-    // Wide rows, large gaps, and few pieces are CUDA's.
-    assert_eq!(whole(&[100, 100], &[200, 1], false), [None]);
-    assert_eq!(whole(&[100], &[100], false), [None]);
-    assert_eq!(whole(&[4], &[-1], false), [None]);
+/// The extents of the chunks of 4-byte elements that are copied as a whole, for reading and for writing.
+fn whole(shape: &[i64], strides: &[i64]) -> Vec<[Option<Range<isize>>; 2]> {
+    let layout = Layout::new(shape, Some(strides), 0, 4).unwrap();
+    chunks(&layout)
+        .map(|chunk| [chunk.whole(), chunk.whole_without_gaps()])
+        .collect()
 }
 
 #[test]
-fn elements_that_may_overlap_are_not_distinct() {
-    let distinct = |shape: &[i64], strides: &[i64]| {
-        is_distinct(&Layout::new(shape, Some(strides), 0, 4).unwrap())
-    };
-    assert!(distinct(&[4, 3, 1], &[-3, 1, 0]));
-    assert!(distinct(&[3, 4], &[1, 3]));
-    assert!(!distinct(&[2, 2, 2], &[5, 1, 1]));
-    assert!(!distinct(&[3, 3], &[2, 1]));
-    assert!(!distinct(&[3, 2], &[1, 0]));
+fn elements_near_each_other_are_copied_with_the_gaps() {
+    assert_eq!(whole(&[100], &[2]), [[Some(0..796), None]]);
+    let reversed = Some(-396..4);
+    assert_eq!(whole(&[100], &[-1]), [[reversed.clone(), reversed]]);
+    let large = whole(&[1 << 20], &[-1]);
+    assert_eq!(large.len(), 4);
+    assert!(large.iter().flatten().all(Option::is_some));
+}
+
+#[test]
+fn elements_far_from_each_other_are_copied_in_few_chunks() {
+    let many: &[(&[i64], &[i64], usize)] = &[
+        (&[100, 100], &[200, 1], 1),
+        (&[100], &[100], 1),
+        (&[2000], &[-300_000], 1),
+        (&[2000, 10], &[1, -300_000], 1),
+        (&[2000, 2000], &[300_000, 1], 16),
+        (&[20_000, 63], &[1000, 1], 5),
+    ];
+    for (shape, strides, count) in many {
+        let found = whole(shape, strides);
+        assert_eq!(found.len(), *count, "{shape:?} {strides:?}");
+        assert!(found.iter().flatten().all(Option::is_none), "{shape:?}");
+    }
 }
 
 proptest! {
@@ -116,26 +121,23 @@ proptest! {
     ) {
         let strides: Vec<i64> = strides.iter().map(|stride| stride * scale).collect();
         let layout = Layout::new(&shape, Some(&strides), 0, itemsize).unwrap();
+        let (buffers, room) = staging(&layout);
+        let mut number = 0;
         let mut found = Vec::new();
         for chunk in chunks(&layout) {
             prop_assert_eq!(chunk.first, found.len());
-            prop_assert!(chunk.size <= CHUNK);
-            if let Some(extent) = chunk.whole(false) {
-                prop_assert!(extent.len() <= CHUNK);
-                for piece in &chunk.pieces {
-                    let own = piece.extent();
-                    prop_assert!(extent.start <= own.start && own.end <= extent.end);
-                }
-                prop_assert_eq!(chunk.whole(true).is_some(), extent.len() == chunk.size);
-                if is_distinct(&layout) && extent.len() == chunk.size {
-                    let bytes = chunk.pieces.iter().flat_map(|piece| {
-                        (0..piece.rows).flat_map(|row| {
-                            let start = piece.start + (row * piece.pitch).cast_signed();
-                            start..start + piece.width.cast_signed()
-                        })
-                    });
-                    prop_assert_eq!(bytes.collect::<BTreeSet<_>>().len(), chunk.size);
-                }
+            number += 1;
+            prop_assert!(chunk.size <= room);
+            let rows = || chunk.pieces.iter().flat_map(|piece| {
+                let start = move |row: usize| piece.start + (row * piece.pitch).cast_signed();
+                (0..piece.rows).map(move |row| start(row)..start(row) + piece.width.cast_signed())
+            });
+            if let Some(extent) = chunk.whole() {
+                prop_assert!(extent.len() <= room);
+                prop_assert!(rows().all(|row| extent.start <= row.start && row.end <= extent.end));
+            }
+            if let Some(extent) = chunk.whole_without_gaps() && layout.is_distinct() {
+                prop_assert_eq!(rows().flatten().collect::<BTreeSet<_>>().len(), extent.len());
             }
             let mut at = 0;
             for piece in chunk.pieces {
@@ -148,6 +150,7 @@ proptest! {
             }
             prop_assert_eq!(at, chunk.size);
         }
+        prop_assert!(number <= 1 || buffers == 2);
         let bytes = |at: isize| at..at + itemsize.cast_signed();
         let elements = crate::suai::tests::addresses(&layout);
         prop_assert_eq!(found, elements.into_iter().flat_map(bytes).collect::<Vec<_>>());

@@ -226,6 +226,26 @@ impl Layout {
         self.is_contiguous(0..self.ndim())
     }
 
+    /// Whether the strides show that no elements overlap: each is at least as long as the elements of the shorter ones
+    /// together. Where dimensions interleave, the answer is `false` although the elements may be distinct.
+    #[must_use]
+    pub fn is_distinct(&self) -> bool {
+        let mut steps: Vec<(usize, usize)> = self
+            .byte_strides()
+            .into_iter()
+            .map(isize::unsigned_abs)
+            .zip(self.shape.iter().copied())
+            .filter(|&(_, size)| size > 1)
+            .collect();
+        steps.sort_unstable();
+        let mut span = self.itemsize;
+        steps.into_iter().all(|(step, size)| {
+            let fits = step >= span;
+            span = span.saturating_add(step.saturating_mul(size - 1));
+            fits
+        })
+    }
+
     /// Whether there are no gaps, with the dimensions from the innermost outwards.
     fn is_contiguous(&self, inner_to_outer: impl Iterator<Item = usize>) -> bool {
         if self.elements == 0 {

@@ -129,7 +129,7 @@ impl PyMemory {
     /// ----------
     /// obj
     ///     An object with `__sycl_usm_array_interface__` or `__cuda_array_interface__` and room for all bytes; CUDA memory must
-    ///     not have gaps between its elements.
+    ///     not have gaps between its elements, nor elements that overlap.
     ///
     /// Raises
     /// ------

@@ -32,9 +32,9 @@ pub(super) fn copy_to(
         return Err(PyValueError::new_err("the destination is read-only"));
     }
     let room = array.layout.nbytes();
-    if room != array.layout.extent().len() {
+    if room != array.layout.extent().len() || !array.layout.is_distinct() {
         return Err(PyValueError::new_err(
-            "the destination has gaps between its elements",
+            "the destination has gaps between its elements, or they overlap",
         ));
     }
     if room < size {

@@ -94,6 +94,19 @@ fn contiguity_is_defined_as_in_numpy() {
 }
 
 #[test]
+fn elements_that_may_overlap_are_not_distinct() {
+    let distinct = |shape: &[i64], strides: &[i64]| {
+        let layout = Layout::new(shape, Some(strides), 0, 4);
+        layout.unwrap().is_distinct()
+    };
+    assert!(distinct(&[4, 3, 1], &[-3, 1, 0]));
+    assert!(distinct(&[3, 4], &[1, 3]));
+    assert!(!distinct(&[2, 2, 2], &[5, 1, 1]));
+    assert!(!distinct(&[3, 3], &[2, 1]));
+    assert!(!distinct(&[3, 2], &[1, 0]));
+}
+
+#[test]
 fn the_extent_must_be_within_the_allocation() {
     let array = read(&fields(&[4], Some(&[2]), 1));
     let at = |base, size| array.check_within(Allocation { base, size });

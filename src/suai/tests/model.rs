@@ -88,6 +88,16 @@ proptest! {
     }
 
     #[test]
+    fn distinct_elements_do_not_overlap((shape, strides) in strided()) {
+        let layout = Layout::new(&shape, Some(&strides), 0, 1).unwrap();
+        let visited = touched(&shape, &strides, 0, 1);
+        let different = visited.iter().collect::<std::collections::BTreeSet<_>>().len();
+        if layout.is_distinct() {
+            prop_assert_eq!(different, visited.len());
+        }
+    }
+
+    #[test]
     fn an_array_is_inside_when_every_byte_is(
         (shape, strides) in strided(), offset in -50..50i64, base in 0..3000usize, size in 0..3000usize,
     ) {
