@@ -53,9 +53,9 @@ pub struct Enqueued {
 
 /// An in-order queue of the native runtime, which lives as long as the process.
 ///
-/// A command is issued to the native runtime when it is enqueued, unless it is brief ([`Operation::brief_time`]) and no other
-/// command is issued: then it is only queued. A host thread that waits for queued commands executes them by itself, which
-/// spares the native runtime's workers a wake-up. [`flush`](Self::flush) issues the queued commands; the flusher calls it when
+/// A command is issued to the native runtime when it is enqueued, unless it is brief ([`Operation::brief_time`]), no other
+/// command is issued, and a host thread is expected to wait for it ([`WaitingThreads`]): then it is only queued. A host thread
+/// that waits for queued commands executes them by itself, which spares the native runtime's workers a wake-up. [`flush`](Self::flush) issues the queued commands; the flusher calls it when
 /// no thread has waited for a while.
 pub struct NativeQueue {
     index: usize,
@@ -219,26 +219,24 @@ impl NativeQueue {
     /// Issues the queued commands, so that they are executed even if no thread waits for them. This counts as their execution by
     /// another thread.
     pub fn flush(&'static self) {
-        {
-            let in_flight = self.in_flight.lock();
-            if in_flight.has_queued() && !in_flight.is_executing {
-                self.waiting_threads.note_other();
-            }
+        if self.issue_queued() {
+            self.waiting_threads.note_other();
         }
-        self.issue_queued();
     }
 
-    /// Issues the queued commands.
-    pub fn issue_queued(&'static self) {
+    /// Issues the queued commands. `false` if there are none, or a thread executes them.
+    pub fn issue_queued(&'static self) -> bool {
         if !self.in_flight.lock().has_queued() {
-            return;
+            return false;
         }
         let enqueue_lock = self.enqueue_lock.lock();
         let queued = begin_flush(&mut self.in_flight.lock());
+        let has_some = !queued.is_empty();
         let issued = self.issue_all(queued, &enqueue_lock);
         drop(enqueue_lock);
         self.watch(issued);
         self.has_flushed();
+        has_some
     }
 
     /// After a flush.
@@ -351,9 +349,11 @@ impl NativeQueue {
 
     /// Executes the queued brief commands up to `position` on the calling thread. `false` when another thread drains or flushes.
     pub fn execute(&'static self, position: u64) -> bool {
+        // The commands that the execution makes ready are launched by this thread, too.
+        let launcher = self.waiting_threads.launcher();
         let has_executed = self.drain(Some(position));
         if has_executed {
-            self.waiting_threads.note_execution();
+            self.waiting_threads.note_execution(launcher);
         }
         has_executed
     }
@@ -393,10 +393,10 @@ impl NativeQueue {
         self.waiter.request()
     }
 
-    /// Forgets which threads have taken its queued commands, as in simulations no thread waits.
+    /// Ends the pause of queueing, as in simulations no thread waits.
     #[cfg(test)]
-    pub fn forget_waiting_threads(&self) {
-        self.waiting_threads.forget();
+    pub fn queue_again(&self) {
+        self.waiting_threads.end_pause();
     }
 
     /// The positions of the commands in flight.

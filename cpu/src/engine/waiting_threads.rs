@@ -15,7 +15,7 @@ const PAUSE: usize = 256;
 /// The threads that take the queued commands of a native queue. An estimate only: threads may overwrite each other's values.
 #[derive(Default)]
 pub struct WaitingThreads {
-    /// The thread that launched last.
+    /// The thread that launched last, as its [`Thread`]. Threads that share the queue overwrite it.
     launcher: AtomicUsize,
     /// How many times in a row others have taken queued commands.
     others: AtomicUsize,
@@ -26,15 +26,20 @@ pub struct WaitingThreads {
 impl WaitingThreads {
     /// This thread launches a brief command. Returns whether launching threads are expected to execute their commands.
     pub fn note_launch(&self) -> bool {
-        self.launcher.store(this_thread(), Ordering::Relaxed);
+        self.launcher.store(Thread::this().0, Ordering::Relaxed);
         let pause = self.pause.load(Ordering::Relaxed);
         self.pause.store(pause.saturating_sub(1), Ordering::Relaxed);
         pause == 0
     }
 
-    /// This thread has executed queued commands.
-    pub fn note_execution(&self) {
-        if self.launcher.load(Ordering::Relaxed) == this_thread() {
+    /// The thread that launched last.
+    pub fn launcher(&self) -> Thread {
+        Thread(self.launcher.load(Ordering::Relaxed))
+    }
+
+    /// This thread has executed queued commands. `launcher` is that of before.
+    pub fn note_execution(&self, launcher: Thread) {
+        if launcher == Thread::this() {
             self.others.store(0, Ordering::Relaxed);
         } else {
             self.note_other();
@@ -52,15 +57,20 @@ impl WaitingThreads {
 
     /// Ends the pause.
     #[cfg(test)]
-    pub fn forget(&self) {
+    pub fn end_pause(&self) {
         self.pause.store(0, Ordering::Relaxed);
     }
 }
 
-/// A number that tells this thread from the others that exist.
-fn this_thread() -> usize {
-    thread_local!(static PLACE: u8 = const { 0 });
-    PLACE.with(|place| ptr::from_ref(place).addr())
+/// A number that tells a thread from the others that exist.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Thread(usize);
+
+impl Thread {
+    fn this() -> Self {
+        thread_local!(static PLACE: u8 = const { 0 });
+        Self(PLACE.with(|place| ptr::from_ref(place).addr()))
+    }
 }
 
 #[cfg(test)]
@@ -69,8 +79,12 @@ mod tests {
 
     use super::*;
 
+    fn execute(threads: &WaitingThreads) {
+        threads.note_execution(threads.launcher());
+    }
+
     fn execute_beside(threads: &WaitingThreads) {
-        thread::scope(|scope| scope.spawn(|| threads.note_execution()).join()).expect("no panic");
+        thread::scope(|scope| scope.spawn(|| execute(threads)).join()).expect("no panic");
     }
 
     #[test]
@@ -79,13 +93,28 @@ mod tests {
         for _ in 0..10 {
             assert!(threads.note_launch());
             (1..OTHERS).for_each(|_| execute_beside(&threads));
-            threads.note_execution();
+            execute(&threads);
         }
         assert!(threads.note_launch());
         (2..OTHERS).for_each(|_| execute_beside(&threads));
         threads.note_other();
         assert!(threads.note_launch());
         execute_beside(&threads);
+        assert!(!threads.note_launch());
+    }
+
+    #[test]
+    fn a_launch_by_the_executing_thread_does_not_make_it_the_launcher() {
+        let threads = WaitingThreads::default();
+        for _ in 0..OTHERS {
+            assert!(threads.note_launch());
+            let executes_and_launches = || {
+                let launcher = threads.launcher();
+                threads.note_launch();
+                threads.note_execution(launcher);
+            };
+            thread::scope(|scope| scope.spawn(executes_and_launches).join()).expect("no panic");
+        }
         assert!(!threads.note_launch());
     }
 

@@ -272,7 +272,7 @@ fn step_queued(random: &mut Random) {
     let positions = queue.positions();
     let count = usize::try_from(positions.end - positions.start).unwrap();
     if random.below(2) == 0 {
-        queue.forget_waiting_threads();
+        queue.queue_again();
     }
     match random.below(4) {
         0 => queue.flush(),
