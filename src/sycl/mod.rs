@@ -11,6 +11,7 @@
 //! Sources: the headers `syclinterface/*.h` in dpctl's wheel (0.17 and 0.22); SYCL 2020 specification, "Common reference
 //! semantics"; the extension `sycl_ext_oneapi_backend_level_zero` (which handle `get_native` returns).
 
+mod adapter;
 mod backend;
 mod context;
 mod device;
@@ -21,6 +22,7 @@ mod library;
 mod queue;
 mod reference;
 
+pub use adapter::has_second_adapter;
 pub use backend::{Backend, DeviceType};
 pub use context::ContextRef;
 pub use device::DeviceRef;

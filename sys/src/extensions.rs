@@ -126,6 +126,18 @@ pub struct ze_device_readonly_memory_ext_properties_t {
     pub readonlyCapability: u32,
 }
 
+pub const ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT: ze_structure_type_t =
+    ze_structure_type_t(0x1000f);
+
+/// The version of a device's architecture (1.5).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ze_device_ip_version_ext_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *mut c_void,
+    pub ipVersion: u32,
+}
+
 /// Makes a list mutable (1.9).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -93,6 +93,38 @@ def test_many_events_for_dpctl(queue):
         assert memoryview(seen)[-1] == turn % 256
 
 
+DROPPED = """
+import faulthandler
+import dpctl
+import dpctl.memory
+import zeusm.memory as zm
+
+faulthandler.dump_traceback_later(60, exit=True)
+queue = dpctl.SyclQueue("level_zero:gpu")
+slow, waiting = (dpctl.SyclQueue(queue.sycl_context, queue.sycl_device, property="in_order") for _ in "ab")
+large = [dpctl.memory.MemoryUSMDevice(1 << 26, queue=slow) for _ in "ab"]
+for one in large:
+    one.copy_from_host(bytearray(1 << 26))
+work, x = zm.MemoryUSMDevice(1 << 28, queue=queue), zm.MemoryUSMDevice(4096, queue=queue)
+seen = dpctl.memory.MemoryUSMHost(4096, queue=waiting)
+for turn in range(20):
+    work.memset_async(turn)
+    event = x.memset_async(turn).sycl_event
+    for _ in range(20):
+        slower = slow.memcpy_async(*large, 1 << 26)
+    waiting.submit_barrier([slower, event])
+    copied = waiting.memcpy_async(seen, dpctl.memory.as_usm_memory(x), 4096)
+    del event
+    copied.wait()
+    assert bytes(seen) == bytes([turn]) * 4096
+"""
+
+
+@pytest.mark.parametrize("adapter", ["0", "1"])
+def test_an_event_may_be_dropped_while_a_command_waits_for_it(fresh, adapter):
+    fresh(DROPPED, env={"SYCL_UR_USE_LEVEL_ZERO_V2": adapter})
+
+
 def test_a_complete_event_for_dpctl(queue):
     event = zeusm.memory.MemoryUSMShared(N).memset_async(1)
     event.wait()

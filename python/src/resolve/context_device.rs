@@ -7,6 +7,7 @@ use once_cell::race::OnceBox;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
+use super::barriers::Barriers;
 use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::{IntoException, OrRaise};
 use zeusm::pool::Pool;
@@ -29,6 +30,8 @@ pub(crate) struct ContextDevice {
     pub(super) root: OnceBox<RootDevice>,
     /// The queue beside its own that may have work on host memory, once there is one; the same for all entries of a context.
     host_queue: Arc<OnceBox<&'static SyclQueue>>,
+    /// The barriers for SYCL events of zeusm's operations.
+    pub(super) barriers: Barriers,
 }
 
 /// A root device by its DLPack number.
@@ -169,6 +172,7 @@ impl ContextDevice {
             queue: OnceBox::new(),
             root: OnceBox::new(),
             host_queue: Arc::default(),
+            barriers: Barriers::default(),
         }))
     }
 
@@ -193,6 +197,7 @@ impl ContextDevice {
             queue: OnceBox::new(),
             root: OnceBox::new(),
             host_queue: Arc::default(),
+            barriers: Barriers::default(),
         };
         Ok(Self::enter(new))
     }

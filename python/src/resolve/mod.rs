@@ -3,6 +3,7 @@
 //! [`ResolvedSyclObject`] reads the object, of any supported kind. A [`ContextDevice`] is a context and a device of it; a
 //! [`QueueBinding`] is a [`ContextDevice`] and its SYCL queue. This layer makes no memory objects.
 
+mod barriers;
 mod context_device;
 mod default;
 mod dlpack_device;
