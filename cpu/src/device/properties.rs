@@ -15,6 +15,7 @@ structures! {
     sys::ze_eu_count_ext_t = sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
     extensions::ze_device_readonly_memory_ext_properties_t =
         extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES;
+    extensions::ze_device_ip_version_ext_t = extensions::ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT;
     MutableLists = extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES;
 }
 
@@ -23,6 +24,10 @@ pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNE
 
 /// SYCL's Level Zero adapters skip devices of other vendors.
 const VENDOR: u32 = 0x8086;
+
+/// The version of the architecture, 13.0.0, which no GPU has. SYCL's first adapter uses immediate command lists for versions from
+/// 12.60 on: its batches of regular lists have defects, and are slower here. From 20.1 on, SYCL would take the second adapter.
+const ARCHITECTURE: u32 = 13 << 22;
 
 /// `zeDeviceGetProperties`: whatever the type, the name says CPU. Execution units have one thread.
 ///
@@ -80,6 +85,11 @@ pub unsafe fn device_properties(
                 if let Some(memory) = memory {
                     memory.readonlyCapability =
                         extensions::ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED;
+                }
+            }
+            extensions::ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT => {
+                if let Some(version) = link.output::<extensions::ze_device_ip_version_ext_t>() {
+                    version.ipVersion = ARCHITECTURE;
                 }
             }
             extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES => {
