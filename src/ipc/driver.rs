@@ -17,6 +17,9 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::device::Driver;
 
+/// The most descriptors that are passed to the driver for one opening.
+const ATTEMPTS: u32 = 12;
+
 /// Whether a driver supports IPC of memory, and the system allows it: of the CPU runtime, the system may forbid a call that
 /// it needs. A shortage does not count, as it may pass.
 ///
@@ -76,7 +79,8 @@ impl DriverHandle {
     ///
     /// Older drivers of Intel interpret the number in the handle as a descriptor of this process, newer ones as one of the
     /// exporting process unless it was changed. The descriptor therefore gets the same number here as there. If that number
-    /// is in use, the new number is written into the handle.
+    /// is in use, the new number is written into the handle. In the exporting process, Intel's driver refuses the numbers of
+    /// descriptors that it has exported and closed, so that other ones are tried.
     ///
     /// # Safety
     /// A driver of the same kind, in a trusted process, must have made the handle, with `received` as its descriptor:
@@ -87,15 +91,38 @@ impl DriverHandle {
         device: &Device,
         received: Option<OwnedFd>,
     ) -> Result<usize, Error> {
-        let mut handle = *self;
-        let passed = received.map(|received| DriverDescriptor::new(received, self.descriptor()));
-        let passed = passed.transpose().map_err(|cause| {
-            let what = "cannot duplicate the descriptor of the memory";
-            Error::System { what, cause }
-        })?;
-        if let Some(passed) = &passed {
-            handle.0[..4].copy_from_slice(&passed.number().to_ne_bytes());
+        let Some(received) = received else {
+            // SAFETY: the caller guarantees the validity of the handle.
+            return Ok(unsafe { self.map(context, device) }?);
+        };
+        let system = |cause| Error::System {
+            what: "cannot duplicate the descriptor of the memory",
+            cause,
+        };
+        let mut number = self.descriptor();
+        let mut attempts = ATTEMPTS;
+        loop {
+            let duplicate = received.try_clone().map_err(system)?;
+            let passed = DriverDescriptor::new(duplicate, number).map_err(system)?;
+            // SAFETY: as above.
+            let mapped = unsafe { self.with_descriptor(passed.number()).map(context, device) };
+            attempts -= 1;
+            match mapped {
+                Err(error) if attempts > 0 && is_invalid(&error) => {
+                    // Further each time: the numbers of one process lie together.
+                    let distance = 1 << (ATTEMPTS - attempts);
+                    number = passed.number().saturating_add(distance);
+                }
+                mapped => return Ok(mapped?),
+            }
         }
+    }
+
+    /// Maps the memory by the handle as it is.
+    ///
+    /// # Safety
+    /// As for [`open`](Self::open).
+    unsafe fn map(&self, context: &Context, device: &Device) -> crate::error::Result<usize> {
         let mut pointer = ptr::null_mut();
         // SAFETY: context and device are alive, and the caller guarantees the validity of the handle.
         unsafe {
@@ -104,7 +131,7 @@ impl DriverHandle {
                 zeMemOpenIpcHandle(
                     context.handle(),
                     device.handle(),
-                    handle.handle(),
+                    self.handle(),
                     0,
                     &mut pointer
                 )
@@ -197,4 +224,9 @@ fn shortage(size: usize) -> Option<io::Error> {
         Ok(_) if limit.is_some_and(|limit| limit < size as u64) => Some(Errno::FBIG.into()),
         Ok(_) => None,
     }
+}
+
+/// Whether the driver has refused a handle.
+fn is_invalid(error: &crate::error::Error) -> bool {
+    error.result() == Some(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }

@@ -1,6 +1,7 @@
 //! An immediate command list of the driver.
 
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use level_zero_sys as sys;
@@ -14,6 +15,8 @@ use crate::error::Result;
 pub(super) struct CommandList {
     context: Context,
     handle: sys::ze_command_list_handle_t,
+    /// Whether it is leaked instead.
+    is_leaked: AtomicBool,
 }
 
 // SAFETY: the handle may be used from any thread; the lock of the queue's state orders the appends.
@@ -51,7 +54,14 @@ impl CommandList {
         Ok(Self {
             context: context.clone(),
             handle,
+            is_leaked: AtomicBool::new(false),
         })
+    }
+
+    /// Leaks the list, in which a submission has failed: its destruction submits the commands again that Intel's driver has left
+    /// in it, whose operands may be freed by then.
+    pub(super) fn leak(&self) {
+        self.is_leaked.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn handle(&self) -> sys::ze_command_list_handle_t {
@@ -82,6 +92,9 @@ impl CommandList {
 
 impl Drop for CommandList {
     fn drop(&mut self) {
+        if self.is_leaked.load(Ordering::Relaxed) {
+            return;
+        }
         // SAFETY: the list is idle, and this was its last owner.
         let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.handle)) };
     }

@@ -21,6 +21,9 @@ pub struct Rows<P> {
     pub slice_pitch: usize,
 }
 
+/// The alignment of the host memory that Intel's driver passes to a GPU.
+const DRIVER_ALIGNMENT: usize = 4;
+
 /// The largest fill in bytes that may be a copy from the host.
 const LARGEST_COPIED_FILL: usize = 16 << 10;
 
@@ -238,10 +241,14 @@ impl RawQueue {
     }
 
     /// Intel's driver executes a copy between memory of a discrete GPU and host memory other than USM by the host if it is
-    /// small, in the append, which waits for the wait list.
+    /// small, in the append, which waits for the wait list. With a wait list it has the GPU read the host memory, on all GPUs; if
+    /// that is read-only, it copies it to a buffer of its own first, and the GPU reads wrong bytes from an address that is not a
+    /// multiple of 4.
     fn after(&self, sides: [*const c_void; 2]) -> After {
         let is_usm = |side: *const c_void| self.context().driver_attributes(side.addr()).is_ok();
-        if self.device().is_integrated() || sides.into_iter().all(is_usm) {
+        let [_, source] = sides;
+        let is_aligned = source.addr().is_multiple_of(DRIVER_ALIGNMENT);
+        if self.device().is_integrated() && is_aligned || sides.into_iter().all(is_usm) {
             After::Submission
         } else {
             After::Completion

@@ -206,10 +206,11 @@ impl List {
 }
 
 impl State {
-    /// Puts the command list of a failed append aside; the next append makes a new one. It is neither waited for nor destroyed
-    /// yet: both submit to the device again, and if that fails, too, Intel's driver hangs in a later append.
+    /// Puts the command list of a failed append aside; the next append makes a new one. It is not waited for yet, and never
+    /// destroyed: both submit to the device again, and if that fails, too, Intel's driver hangs in a later append.
     fn retire(&mut self, commands: Arc<CommandList>, awaited: &[Event]) {
         self.commands = None;
+        commands.leak();
         if self.unsignalled.take().is_some() {
             // No event can be appended after it any more. It has no wait list, so it ends soon.
             let _ = commands.synchronize(Duration::MAX);

@@ -201,13 +201,17 @@ impl RawQueue {
     /// As [`submit`](Self::submit), but if one of these has not reached the state of `after`, the submission is deferred until
     /// it has.
     fn submit_after(&self, after: impl FnOnce() -> After, append: impl Append) -> Result<Event> {
-        let next = self.next()?;
+        let mut next = self.next()?;
         let after = if next.awaited.is_empty() {
             After::Submission
         } else {
             after()
         };
         if next.may_append(after)? {
+            if after == After::Completion {
+                // The driver must not get events that have become complete since they were listed, either.
+                next.awaited.clear();
+            }
             return next.append(append);
         }
         next.defer(after, append)

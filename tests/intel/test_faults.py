@@ -64,6 +64,60 @@ def test_a_device_lost_under_work_of_sycl(program, order):
     assert out.split() == ["True"]
 
 
+def test_a_failed_submission_is_not_executed_later(program):
+    """The driver leaves its commands in the list, whose destruction would submit them again, after the operands were freed."""
+    out = program(
+        """
+        import ctypes
+        import random
+        import time
+
+        import dpctl
+        import zeusm.memory as zm
+
+        fail = ctypes.CDLL(None).xe_sim_fail
+        devices = dpctl.get_devices(backend="level_zero", device_type="gpu")
+        queues = [dpctl.SyclQueue(device) for device in devices]
+        queues.append(dpctl.SyclQueue(dpctl.SyclContext([devices[0]]), devices[0]))
+        memories = [zm.MemoryUSMDevice(1 << 20, queue=queue) for queue in queues]
+        choose, kept, failures = random.Random(2), [], 0
+        for turn in range(350):
+            value = turn % 200 + 1
+            for memory in memories:
+                memory.memset(value)
+            for memory in memories:
+                for size in 100, 5000, 65536:
+                    buffer = bytearray(size)
+                    if choose.random() < 0.5:
+                        memory[:size].copy_to_host_async(buffer).wait()
+                    else:
+                        memory[:size].copy_to_host(buffer)
+                    kept.append((value, buffer))
+            time.sleep(choose.choice([0, 0.006, 0.012]))  # The driver submits without a request for some milliseconds.
+            assert fail(f"DRM_IOCTL_XE_EXEC:{choose.choice(['EIO', 'EINVAL', 'ENOSPC'])}:1".encode()) >= 0
+            for _ in range(choose.randrange(1, 4)):
+                memory, other = choose.choice(memories), choose.choice(memories)
+                steps = [
+                    lambda: memory.memset(255),
+                    lambda: memory.copy_to_host(bytearray(1 << 20)),
+                    lambda: other.copy_from_device(memory),
+                    lambda: memory[:5000].copy_to_host(bytearray(5000)),
+                ]
+                try:
+                    choose.choice(steps)()
+                except RuntimeError:
+                    failures += 1
+            assert fail(None) >= 0
+            for memory in memories:
+                memory.memset(201)
+            assert all(buffer.count(value) == len(buffer) for value, buffer in kept)
+            del kept[:-60]
+        print(failures > 100)
+        """
+    )
+    assert out.split() == ["True"]
+
+
 def test_a_full_device_gives_way_again(program):
     out = program(
         """

@@ -8,6 +8,7 @@ import time
 
 import dpctl
 import dpctl.memory
+import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
@@ -227,6 +228,21 @@ def test_arguments_are_checked_before_anything_begins(memory_class):
     assert x.tobytes() == b"12345678"
     # No pin remains that would prevent the close.
     x.close()
+
+
+@pytest.mark.parametrize("way", ["copy_from_host", "copy_from_host_async"])
+def test_read_only_sources_at_any_address(memory_class, tmp_path, way):
+    """Intel's driver stages them, with a wait list in another way than without one."""
+    content = np.random.default_rng(1).integers(0, 256, 4 << 20, dtype="u1")
+    content.tofile(tmp_path / "content")
+    source = np.memmap(tmp_path / "content", dtype="u1", mode="r")
+    busy, memory = zeusm.memory.MemoryUSMDevice(64 << 20), memory_class(300_000)
+    for offset in 0, 1, 2, 3, 4, 4097:
+        busy.memset_async(1)
+        copied = getattr(memory, way)(source[offset : offset + memory.nbytes])
+        if copied is not None:
+            copied.wait()
+        assert memory.tobytes() == content[offset : offset + memory.nbytes].tobytes(), offset
 
 
 def test_read_only_memory_is_not_written(memory_class):

@@ -41,6 +41,36 @@ def edited(raw, place, change):
     return content + struct.pack("<I", zlib.crc32(content))
 
 
+@pytest.mark.parametrize("kind", ["MemoryUSMDevice", "MemoryUSMHost"])
+def test_a_handle_of_ones_own_opens_after_another_export_has_ended(fresh, kind):
+    """Intel's driver then has closed descriptors that it remembers: it refuses their numbers."""
+    fresh(
+        """
+        import os
+        import sys
+
+        import zeusm.memory as zm
+
+        def new():
+            memory = getattr(zm, sys.argv[1])(1000, pool=False)
+            memory.memset(7)
+            return memory
+
+        first, second, third = new(), new(), new()
+        gaps = [os.open("/dev/null", os.O_RDONLY) for _ in range(8)]
+        bytes(first.ipc_handle())
+        os.close(gaps[5])
+        handle = bytes(second.ipc_handle())
+        os.close(gaps[1])
+        first = third = None
+        for _ in range(3):
+            with zm.IPCMemoryHandle.open(handle) as opened:
+                assert opened.tobytes() == bytes([7]) * 1000
+        """,
+        kind,
+    )
+
+
 def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
