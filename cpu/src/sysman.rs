@@ -50,8 +50,9 @@ pub unsafe fn device_properties(
     let found = device::find(handle)?;
     // SAFETY: the caller vouches for the pointer.
     let properties = unsafe { output_structure(properties) }?;
-    // A caller may leave the inner structure without a type.
+    // The inner structure is only written: a caller may leave it without a type and a chain.
     properties.core.stype = sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
+    properties.core.pNext = std::ptr::null_mut();
     // SAFETY: it belongs to the structure that the caller vouches for.
     unsafe { device::device_properties(handle, &raw mut properties.core) }?;
     properties.numSubdevices = found.sub_devices().len() as u32;

@@ -172,6 +172,38 @@ fn any_file_that_can_be_mapped_is_imported() {
         "longer than the file"
     );
     context.free(memory);
+    file.set_len(0).unwrap();
+    assert_eq!(
+        allocate(&context, Kind::Device, 64, &import),
+        Err(INVALID),
+        "an empty file"
+    );
+}
+
+#[test]
+fn imported_memory_is_aligned_as_requested() {
+    let context = Context::new();
+    let memory = allocate(&context, Kind::Shared, 10_000, &export_desc(FD)).unwrap();
+    let descriptor = export(&context, memory, FD).unwrap();
+    let import = import_desc(descriptor.as_raw_fd());
+    let mut desc = common::device_desc();
+    desc.pNext = ptr::from_ref(&import).cast();
+    bytes_mut(memory, 1)[0] = 7;
+    for alignment in (0..=22).map(|bit| 1usize << bit) {
+        let mut pointer = ptr::null_mut();
+        ok!(zeMemAllocDevice(
+            context.0,
+            &raw const desc,
+            10_000,
+            alignment,
+            common::device(),
+            &raw mut pointer
+        ));
+        assert!(pointer.addr().is_multiple_of(alignment), "{alignment}");
+        assert_eq!(bytes(pointer, 1), [7]);
+        context.free(pointer);
+    }
+    context.free(memory);
 }
 
 #[test]

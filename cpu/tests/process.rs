@@ -176,6 +176,9 @@ fn child_is_not_initialised() {
     unsafe {
         let get = library.zeDriverGet.unwrap();
         let init = library.zeInit.unwrap();
+        let unsupported: unsafe extern "C" fn() -> sys::ze_result_t =
+            library.symbol(c"zesDeviceReset").unwrap();
+        assert_eq!(unsupported(), sys::ZE_RESULT_ERROR_UNINITIALIZED);
         let none = std::ptr::null_mut();
         assert_eq!(
             get(&raw mut count, none),
@@ -192,6 +195,7 @@ fn child_is_not_initialised() {
         );
         assert_eq!(init(sys::ZE_INIT_FLAG_GPU_ONLY.0), OK);
         assert_eq!(get(&raw mut count, none), OK);
+        assert_eq!(unsupported(), sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
     }
     assert_eq!(count, 1);
 }

@@ -74,6 +74,11 @@ fn the_devices_are_those_of_the_core_api() {
         let mut out = sys::zes_device_properties_t {
             stype: sys::ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES,
             pNext: (&raw mut extended).cast(),
+            core: sys::ze_device_properties_t {
+                // The caller need not set what the driver writes.
+                pNext: ptr::without_provenance_mut(0x40),
+                ..Default::default()
+            },
             ..Default::default()
         };
         assert_eq!(unsafe { fill(device, &mut out) }, OK);

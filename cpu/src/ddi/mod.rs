@@ -73,14 +73,26 @@ macro_rules! ddi {
 }
 use ddi;
 
+/// Exports a function that is not implemented.
+macro_rules! unsupported {
+    ($name:ident) => {
+        /// Not implemented: `ZE_RESULT_ERROR_UNINITIALIZED` before the driver is initialised, then
+        /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader returns for a driver without it.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> level_zero_sys::ze_result_t {
+            $crate::abi::result::entry_point(|| {
+                $crate::driver::expect_initialised()?;
+                Err(level_zero_sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+            })
+        }
+    };
+}
+use unsupported;
+
 /// Exports one function of [`ddi!`].
 macro_rules! export {
     ($name:ident) => {
-        /// Returns `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, whatever the arguments.
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> level_zero_sys::ze_result_t {
-            level_zero_sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
-        }
+        $crate::ddi::unsupported! { $name }
     };
     ($name:ident($($argument:ident: $type:ty),*; events) => $function:path) => {
         $crate::ddi::export! {

@@ -8,8 +8,8 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
+use super::unsupported;
 use crate::abi::result::{ensure, entry_point};
-use crate::driver;
 
 macro_rules! empty {
     ($($getter:ident)*) => {$(
@@ -49,17 +49,7 @@ empty! {
 }
 
 macro_rules! absent {
-    ($($function:ident)*) => {$(
-        /// Not implemented: `ZE_RESULT_ERROR_UNINITIALIZED` before the driver is initialised, then
-        /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader returns for a driver without it.
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $function() -> sys::ze_result_t {
-            entry_point(|| {
-                driver::expect_initialised()?;
-                Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
-            })
-        }
-    )*};
+    ($($function:ident)*) => {$(unsupported! { $function })*};
 }
 
 absent! {

@@ -120,11 +120,17 @@ impl Request {
             pixels.pin()?.is_some(),
             sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
         )?;
+        self.check_alignment(&pixels)?;
+        self.image(pixels, false)
+    }
+
+    /// # Errors
+    /// `ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT` when the memory is not aligned to pixels, which OpenCL reads as vectors.
+    fn check_alignment(&self, pixels: &Span) -> ZeResult {
         ensure(
             pixels.address().is_multiple_of(self.format.pixel),
             sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
-        )?;
-        self.image(pixels, false)
+        )
     }
 }
 
@@ -244,6 +250,7 @@ pub unsafe fn create_view(
         request.length() <= image.pixels.length(),
         sys::ZE_RESULT_ERROR_INVALID_SIZE,
     )?;
+    request.check_alignment(&image.pixels)?;
     // Keeps the pixels alive while OpenCL looks at them.
     let _pin = image.pixels.pin()?;
     let pixels = image.pixels.part(0, request.length());

@@ -72,7 +72,8 @@ pub fn import(file: &File, record: &Record, context: u64, device: u64) -> Option
 /// Maps the beginning of a file that is not of this runtime as the memory that `request` describes. Returns the address of
 /// its first byte, or `None` when the file is shorter or the system refuses.
 pub fn import_file(file: &File, request: &Request) -> Option<usize> {
-    Backing::external(file, request.size).and_then(|backing| insert(backing, request))
+    let backing = Backing::external(file, request.size, request.alignment)?;
+    insert(backing, request)
 }
 
 /// Enters the allocation; `None` when the checker cannot watch it.

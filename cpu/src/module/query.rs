@@ -116,7 +116,9 @@ pub unsafe fn function_pointer(
     ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     // SAFETY: the caller vouches for the pointers.
     let (name, pointer) = unsafe { (CStr::from_ptr(name), output(pointer)?) };
+    // OpenCL finds variables by this name as well.
     let address = module.program.function(name);
+    let address = address.filter(|_| module.program.global_variable(name).is_none());
     *pointer = address.unwrap_or(0) as *mut c_void;
     ensure(
         address.is_some(),

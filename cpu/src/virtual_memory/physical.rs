@@ -56,15 +56,18 @@ impl PhysicalMemory {
         NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// `None` when the machine, or the device's share of it, has not enough.
-    fn new(size: usize, share: Option<&'static Share>) -> Option<Self> {
-        if !accounting::reserve(size, share) {
-            return None;
-        }
+    /// # Errors
+    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` when the machine, or the device's share of it, has not enough; the system's error
+    /// for its file, described.
+    fn new(size: usize, share: Option<&'static Share>) -> ZeResult<Self> {
+        ensure(
+            accounting::reserve(size, share),
+            sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+        )?;
         match own_memory_file(exports::file_length(size)).map(Arc::new) {
             Ok(file) => {
                 count_file(&file);
-                Some(Self {
+                Ok(Self {
                     id: Self::next_id(),
                     file,
                     size,
@@ -73,9 +76,9 @@ impl PhysicalMemory {
                     exported: Lazy::new(),
                 })
             }
-            Err(_) => {
+            Err(error) => {
                 accounting::release(size, share);
-                None
+                Err(error.report())
             }
         }
     }
@@ -84,7 +87,7 @@ impl PhysicalMemory {
     /// descriptor of nothing that can be mapped, or of a file that is too short.
     fn import(descriptor: i32, size: usize) -> Option<Self> {
         let file = duplicate(descriptor)?;
-        Mapping::of_external(&file, size)?;
+        Mapping::of_external(&file, size, 0)?;
         Some(Self {
             id: Self::next_id(),
             file: Arc::new(OwnFile::new(file).ok()?),
@@ -198,8 +201,7 @@ pub unsafe fn create(
     let memory = match unsafe { imported(desc.pNext) }? {
         Some(descriptor) => PhysicalMemory::import(descriptor, desc.size)
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?,
-        None => PhysicalMemory::new(desc.size, share)
-            .ok_or(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)?,
+        None => PhysicalMemory::new(desc.size, share)?,
     };
     *physical = register(Arc::new(memory))?;
     Ok(())

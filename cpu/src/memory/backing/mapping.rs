@@ -101,15 +101,20 @@ impl Mapping {
         Some(mapping)
     }
 
-    /// The first `size` bytes of any file that can be mapped; `None` when it is shorter or the system refuses.
-    pub fn of_external(file: &File, size: usize) -> Option<Self> {
+    /// The first `size` bytes of any file that can be mapped, aligned to `alignment`; `None` when it is shorter or the system
+    /// refuses.
+    pub fn of_external(file: &File, size: usize, alignment: usize) -> Option<Self> {
         let length = size.checked_next_multiple_of(PAGE)?;
-        // Not every file knows its length, which is 0 then; access beyond the end of one that does would end the process.
-        let known = file.metadata().ok()?.len();
-        if known != 0 && known.checked_next_multiple_of(PAGE as u64)? < length as u64 {
+        // What is no regular file may not know its length, which is 0 then; access beyond the end of a file that does would
+        // end the process.
+        let about = file.metadata().ok()?;
+        let is_known = about.is_file() || about.len() != 0;
+        if is_known && about.len().checked_next_multiple_of(PAGE as u64)? < length as u64 {
             return None;
         }
-        Self::of_file(file, 0, length)
+        let mapping = Self::closed(length, alignment)?;
+        mapping.replace(file).ok()?;
+        Some(mapping)
     }
 
     /// Maps the beginning of `file` at the same addresses.

@@ -87,8 +87,8 @@ impl Backing {
     }
 
     /// The first `size` bytes of any file that can be mapped; `None` when it is shorter or the system refuses.
-    pub fn external(file: &File, size: usize) -> Option<Self> {
-        Mapping::of_external(file, size).map(Self::External)
+    pub fn external(file: &File, size: usize, alignment: usize) -> Option<Self> {
+        Mapping::of_external(file, size, alignment).map(Self::External)
     }
 
     /// Address of the first byte.

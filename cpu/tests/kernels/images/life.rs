@@ -338,6 +338,19 @@ fn an_image_can_be_in_memory_of_the_program() {
     let alignment = sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT;
     let odd = memory.as_mut_ptr().wrapping_byte_add(2);
     assert_eq!(at(odd, 1).err(), Some(alignment));
+    // Aligned to its own pixels, but not to the larger ones of a view, which a kernel reads as vectors.
+    let image = at(memory.as_mut_ptr().wrapping_add(1), 4).unwrap();
+    let large = description(
+        sys::ZE_IMAGE_TYPE_1D,
+        sys::ZE_IMAGE_FORMAT_LAYOUT_32_32_32_32,
+        sys::ZE_IMAGE_FORMAT_TYPE_UINT,
+        [R, G, B, A],
+    );
+    assert_eq!(setup.view(&image, &large).err(), Some(alignment));
+    drop(image);
+    let image = at(memory.as_mut_ptr(), 4).unwrap();
+    drop(setup.view(&image, &large).unwrap());
+    drop(image);
     let mut host = [0_u32; 20];
     assert_eq!(at(host.as_mut_ptr(), 4).err(), Some(GONE));
     let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
