@@ -281,6 +281,14 @@ pub enum Error {
         /// The error of Level Zero.
         cause: Box<Error>,
     },
+    /// The command list for copies and fills, which the first of them makes, failed.
+    #[error("a command list for copies on {device} cannot be made: {cause}")]
+    CommandList {
+        /// The device's name.
+        device: String,
+        /// The error of Level Zero.
+        cause: Box<Error>,
+    },
     /// The operation was accepted, and not executed: a host task that it waited for, or an operation before it, has failed, or
     /// the driver refused it when it could be submitted. A host task that has failed has this error, too.
     #[error("an operation that waited for the host was not executed: {cause}")]
@@ -342,6 +350,7 @@ impl Error {
             Self::TooManyMappings { .. } => Some(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY),
             Self::Allocation { cause, .. }
             | Self::Operation { cause, .. }
+            | Self::CommandList { cause, .. }
             | Self::Pool { cause, .. } => cause.result(),
             Self::NotExecuted { cause } => cause.result(),
             _ => None,

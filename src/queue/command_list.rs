@@ -59,9 +59,10 @@ impl CommandList {
     }
 
     /// Leaks the list, in which a submission has failed: its destruction submits the commands again that Intel's driver has left
-    /// in it, whose operands may be freed by then.
+    /// in it, whose operands may be freed by then. The CPU runtime leaves none.
     pub(super) fn leak(&self) {
-        self.is_leaked.store(true, Ordering::Relaxed);
+        let leaves_commands = !self.context.driver().is_cpu_runtime();
+        self.is_leaked.store(leaves_commands, Ordering::Relaxed);
     }
 
     pub(super) fn handle(&self) -> sys::ze_command_list_handle_t {

@@ -206,8 +206,8 @@ impl List {
 }
 
 impl State {
-    /// Puts the command list of a failed append aside; the next append makes a new one. It is not waited for yet, and never
-    /// destroyed: both submit to the device again, and if that fails, too, Intel's driver hangs in a later append.
+    /// Puts the command list of a failed append aside; the next append makes a new one. It is not waited for yet, and not
+    /// destroyed with Intel's driver: both submit to the device again, and if that fails, too, the driver hangs in a later append.
     fn retire(&mut self, commands: Arc<CommandList>, awaited: &[Event]) {
         self.commands = None;
         commands.leak();

@@ -67,7 +67,8 @@ impl RawQueue {
     /// Makes a queue on the first of the device's command queue groups that supports compute and copy.
     ///
     /// # Errors
-    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::Call`] with Level Zero's result.
+    /// [`Error::OtherDriver`] for a device of another driver than the context's; [`Error::CommandList`] with Level Zero's
+    /// result.
     pub fn new(context: &Context, device: &Device) -> Result<Self> {
         context.check_driver_of(device)?;
         let queue = Self {
@@ -121,7 +122,13 @@ impl RawQueue {
             device,
             list,
         } = &*self.inner;
-        list.get_or_try_init(|| List::new(context, device).map(Arc::new))
+        list.get_or_try_init(|| {
+            let made = List::new(context, device).map_err(|cause| Error::CommandList {
+                device: device.to_string(),
+                cause: Box::new(cause),
+            });
+            made.map(Arc::new)
+        })
     }
 
     fn failed(&self, operation: &'static str, size: usize, cause: Error) -> Error {
