@@ -395,6 +395,23 @@ fn kernels_call_exported_functions_by_their_addresses() {
         runtime,
         zeModuleGetFunctionPointer(module, c"increment".as_ptr(), &raw mut function)
     );
+    let (mut variable, mut none) = (ptr::null_mut(), ptr::null_mut());
+    must!(
+        runtime,
+        zeModuleGetGlobalPointer(
+            module,
+            c"counter".as_ptr(),
+            ptr::null_mut(),
+            &raw mut variable
+        )
+    );
+    assert!(!variable.is_null());
+    let code = call!(
+        runtime,
+        zeModuleGetFunctionPointer(module, c"counter".as_ptr(), &raw mut none)
+    );
+    assert_eq!(code, sys::ZE_RESULT_ERROR_INVALID_FUNCTION_NAME);
+    assert!(none.is_null());
     let kernel = runtime.kernel(module, "call").unwrap();
     let memory = runtime.shared(&[41]);
     assert_eq!(runtime.set(kernel, 0, function as u64), OK);

@@ -268,8 +268,8 @@ pub fn empty() -> Vec<u8> {
         .collect()
 }
 
-/// A kernel `call(function, x)`: `x[0]` = the value of `function(x[0])`, a function's address; and an exported function
-/// `increment`, which no kernel refers to.
+/// A kernel `call(function, x)`: `x[0]` = the value of `function(x[0])`, a function's address; an exported function
+/// `increment`, which no kernel refers to; and an exported variable `counter`.
 pub fn function_pointers() -> Vec<u8> {
     let mut p = Program::new();
     p.b.extension("SPV_INTEL_function_pointers");
@@ -286,11 +286,16 @@ pub fn function_pointers() -> Vec<u8> {
     let sum = p.b.i_add(int, None, value, one).unwrap();
     p.b.ret_value(sum).unwrap();
     p.b.end_function().unwrap();
-    let export = [
-        Operand::LiteralString("increment".to_owned()),
-        Operand::LinkageType(spirv::LinkageType::Export),
-    ];
-    p.b.decorate(increment, Decoration::LinkageAttributes, export);
+    let storage = StorageClass::CrossWorkgroup;
+    let pointer = p.b.type_pointer(None, storage, int);
+    let counter = p.b.variable(pointer, None, storage, Some(one));
+    for (id, name) in [(increment, "increment"), (counter, "counter")] {
+        let export = [
+            Operand::LiteralString(name.to_owned()),
+            Operand::LinkageType(spirv::LinkageType::Export),
+        ];
+        p.b.decorate(id, Decoration::LinkageAttributes, export);
+    }
 
     let (_, arguments) = p.kernel("call", &[long, global]);
     let pointer = p.b.type_pointer(None, StorageClass::Function, signature);
