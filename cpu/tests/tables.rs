@@ -87,6 +87,8 @@ fn getters_refuse_null_and_other_major_versions() {
 #[test]
 fn unimplemented_functions_return_unsupported() {
     type Any = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> sys::ze_result_t;
+    let init: unsafe extern "C" fn(u32) -> sys::ze_result_t = symbol("zeInit");
+    assert_eq!(unsafe { init(0) }, OK);
     for name in [
         "zeImageGetDeviceOffsetExp",
         "zeMemGetPitchFor2dImage",
