@@ -277,6 +277,25 @@ fn structures_without_a_type_are_tolerated() {
     );
 }
 
+/// SYCL's first adapter uses immediate command lists from 12.60 on, and SYCL its second adapter from 20.1 on.
+#[test]
+fn the_architecture_is_one_with_immediate_lists() {
+    let mut version = extensions::ze_device_ip_version_ext_t {
+        stype: extensions::ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT,
+        pNext: ptr::null_mut(),
+        ipVersion: 0,
+    };
+    let mut out = sys::ze_device_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+        pNext: (&raw mut version).cast(),
+        ..Default::default()
+    };
+    ok!(zeDeviceGetProperties(device(), &raw mut out));
+    let of = |architecture: u32, release: u32| architecture << 22 | release << 14;
+    assert_eq!(version.ipVersion, of(13, 0));
+    assert!((of(12, 60)..of(20, 1)).contains(&version.ipVersion));
+}
+
 #[test]
 #[ignore = "run by structures_without_a_type_are_tolerated"]
 fn child_leaves_out_the_types_of_structures() {

@@ -14,6 +14,9 @@ const LARGEST_PITCH: usize = i32::MAX as usize;
 const CALL: usize = 32 << 10;
 const ROW: usize = 128;
 
+/// The same for another chunk, which has a call, a wait and a copy to or from USM.
+const CHUNK_COST: usize = 4 * CALL;
+
 /// Rows in the array, which follow each other without gaps in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
@@ -69,7 +72,7 @@ impl Chunk {
     /// Whether there is room for a piece, without the loss of an extent that is copied as a whole.
     fn accepts(&self, piece: &Piece) -> bool {
         let fits = self.size + piece.size() <= CHUNK;
-        fits && (self.whole().is_none() || self.with(piece).is_some())
+        fits && (self.with(piece).is_some() || self.gain() <= CHUNK_COST)
     }
 
     fn push(&mut self, piece: Piece) {
@@ -95,9 +98,16 @@ impl Chunk {
     /// The extent, if it is copied as a whole and the rows are moved on the host: this takes less time than a call for each
     /// piece.
     pub(super) fn whole(&self) -> Option<Range<isize>> {
-        let extent = self.extent.as_ref().filter(|_| self.rows > 1)?;
-        let gain = CALL * (self.pieces.len() - 1) + ROW * self.rows;
-        (extent.len() <= self.size + gain).then(|| extent.clone())
+        self.extent.clone().filter(|_| self.gain() > 0)
+    }
+
+    /// How many bytes CUDA transfers in the time that the copy of the extent takes less.
+    fn gain(&self) -> usize {
+        let extent = self.extent.as_ref().filter(|_| self.rows > 1);
+        extent.map_or(0, |extent| {
+            let pieces = CALL * (self.pieces.len() - 1) + ROW * self.rows;
+            (self.size + pieces).saturating_sub(extent.len())
+        })
     }
 
     /// The same for elements that do not overlap, if there are no gaps between them.

@@ -18,7 +18,7 @@ use crate::device::Device;
 use crate::device::Driver;
 
 /// The most descriptors that are passed to the driver for one opening.
-const ATTEMPTS: u32 = 12;
+const ATTEMPTS: u32 = 8;
 
 /// Whether a driver supports IPC of memory, and the system allows it: of the CPU runtime, the system may forbid a call that
 /// it needs. A shortage does not count, as it may pass.
@@ -75,7 +75,7 @@ impl DriverHandle {
         }
     }
 
-    /// Maps the memory; `received` is the handle's descriptor in this process.
+    /// Maps the memory; `received` is the handle's descriptor in this process, which made the handle if `is_own`.
     ///
     /// Older drivers of Intel interpret the number in the handle as a descriptor of this process, newer ones as one of the
     /// exporting process unless it was changed. The descriptor therefore gets the same number here as there. If that number
@@ -90,6 +90,7 @@ impl DriverHandle {
         context: &Context,
         device: &Device,
         received: Option<OwnedFd>,
+        is_own: bool,
     ) -> Result<usize, Error> {
         let Some(received) = received else {
             // SAFETY: the caller guarantees the validity of the handle.
@@ -99,11 +100,9 @@ impl DriverHandle {
             what: "cannot duplicate the descriptor of the memory",
             cause,
         };
-        let mut number = self.descriptor();
-        let mut attempts = ATTEMPTS;
+        let mut passed = DriverDescriptor::new(received, self.descriptor()).map_err(system)?;
+        let mut attempts = if is_own { ATTEMPTS } else { 1 };
         loop {
-            let duplicate = received.try_clone().map_err(system)?;
-            let passed = DriverDescriptor::new(duplicate, number).map_err(system)?;
             // SAFETY: as above.
             let mapped = unsafe { self.with_descriptor(passed.number()).map(context, device) };
             attempts -= 1;
@@ -111,7 +110,11 @@ impl DriverHandle {
                 Err(error) if attempts > 0 && is_invalid(&error) => {
                     // Further each time: the numbers of one process lie together.
                     let distance = 1 << (ATTEMPTS - attempts);
-                    number = passed.number().saturating_add(distance);
+                    let number = passed.number().saturating_add(distance);
+                    let Ok(other) = passed.renumbered(number) else {
+                        return Err(error.into());
+                    };
+                    passed = other;
                 }
                 mapped => return Ok(mapped?),
             }

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
-use rustix::io::fcntl_dupfd_cloexec;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use super::identity::FileId;
 use super::own_descriptor::OwnDescriptor;
@@ -33,6 +33,14 @@ impl DriverDescriptor {
             duplicate: OwnDescriptor::new(descriptor)?,
             number: duplicated.into_raw_fd(),
         })
+    }
+
+    /// The same with another number, `number` or the next that is free; fails if the program has closed the descriptor.
+    pub fn renumbered(self, number: RawFd) -> io::Result<Self> {
+        let Self { duplicate, .. } = &self;
+        let descriptor = duplicate.get().ok_or(Errno::BADF)?.try_clone()?;
+        drop(self);
+        Self::new(descriptor, number)
     }
 
     /// The number for the driver.

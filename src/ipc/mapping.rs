@@ -211,11 +211,15 @@ impl DriverMapping {
         handle: &IpcHandle,
         context: &Context,
         device: &Device,
-        descriptor: Option<OwnedFd>,
+        received: Option<OwnedFd>,
     ) -> Result<usize, Error> {
         // SAFETY: `descriptor::receive` has verified that the handle's process made it with this content, provided this
         // descriptor and is trusted. Its driver is of the same kind, as it has the same device on the same machine.
-        let opened = unsafe { handle.driver_handle.open(context, device, descriptor) };
+        let opened = unsafe {
+            let is_own = descriptor::is_own(handle);
+            let of_driver = &handle.driver_handle;
+            of_driver.open(context, device, received, is_own)
+        };
         opened.map_err(|error| match error {
             // The CPU runtime's result for memory that its owner has freed.
             Error::LevelZero(cause)

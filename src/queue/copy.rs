@@ -246,12 +246,20 @@ impl RawQueue {
     /// multiple of 4.
     fn after(&self, sides: [*const c_void; 2]) -> After {
         let is_usm = |side: *const c_void| self.context().driver_attributes(side.addr()).is_ok();
-        let [_, source] = sides;
-        let is_aligned = source.addr().is_multiple_of(DRIVER_ALIGNMENT);
-        if self.device().is_integrated() && is_aligned || sides.into_iter().all(is_usm) {
-            After::Submission
+        let [destination, source] = sides;
+        let may_be_wrong = || {
+            let is_aligned = source.addr().is_multiple_of(DRIVER_ALIGNMENT);
+            !is_aligned && !self.context().driver().is_cpu_runtime() && !is_usm(source)
+        };
+        let must_wait = if self.device().is_integrated() {
+            may_be_wrong()
         } else {
+            !is_usm(destination) || !is_usm(source)
+        };
+        if must_wait {
             After::Completion
+        } else {
+            After::Submission
         }
     }
 }

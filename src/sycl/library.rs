@@ -119,6 +119,8 @@ functions! {
     queue_device = c"DPCTLQueue_GetDevice" as unsafe extern "C" fn(RawRef) -> RawRef;
     queue_is_in_order = c"DPCTLQueue_IsInOrder" as unsafe extern "C-unwind" fn(RawRef) -> bool;
     queue_barrier = c"DPCTLQueue_SubmitBarrier" as unsafe extern "C" fn(RawRef) -> RawRef;
+    queue_barrier_after = c"DPCTLQueue_SubmitBarrierForEvents"
+        as unsafe extern "C" fn(RawRef, *const RawRef, usize) -> RawRef;
 
     event_copy = c"DPCTLEvent_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     event_delete = c"DPCTLEvent_Delete" as unsafe extern "C" fn(RawRef);

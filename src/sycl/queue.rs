@@ -72,6 +72,27 @@ impl QueueRef {
         })
     }
 
+    /// Submits a barrier that waits for an event, and for what is in the queue.
+    ///
+    /// # Errors
+    /// [`Error::Failed`].
+    pub fn barrier_after(&self, event: &EventRef) -> Result<EventRef, Error> {
+        let library = self.library();
+        // SAFETY: both references are alive, and the array has one. dpctl catches exceptions, and returns null or a new
+        // reference.
+        unsafe {
+            let events = [event.as_raw()];
+            let submit = library.functions.queue_barrier_after;
+            EventRef::own(
+                library,
+                submit(self.as_raw(), events.as_ptr(), events.len()),
+            )
+        }
+        .ok_or(Error::Failed {
+            function: "DPCTLQueue_SubmitBarrierForEvents",
+        })
+    }
+
     /// The context of the queue.
     ///
     /// # Errors

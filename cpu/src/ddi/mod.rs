@@ -28,7 +28,7 @@ pub struct Entry {
     pub since: u32,
     /// The function.
     pub address: *const c_void,
-    /// Whether it does more than return `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
+    /// Whether it is implemented.
     pub implemented: bool,
 }
 

@@ -55,8 +55,8 @@ pub struct Enqueued {
 ///
 /// A command is issued to the native runtime when it is enqueued, unless it is brief ([`Operation::brief_time`]), no other
 /// command is issued, and a host thread is expected to wait for it ([`WaitingThreads`]): then it is only queued. A host thread
-/// that waits for queued commands executes them by itself, which spares the native runtime's workers a wake-up. [`flush`](Self::flush) issues the queued commands; the flusher calls it when
-/// no thread has waited for a while.
+/// that waits for queued commands executes them by itself, which spares the native runtime's workers a wake-up.
+/// [`flush`](Self::flush) issues the queued commands; the flusher calls it when no thread has waited for a while.
 pub struct NativeQueue {
     index: usize,
     waiter: &'static Waiter,

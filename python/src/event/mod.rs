@@ -131,14 +131,14 @@ impl PyEvent {
         if !self.event.is_complete().or_raise()?
             && let Some(event) = self.chained(py)?
         {
-            let made = class.call1((dpctl::new_capsule(py, &event)?,))?;
-            return Ok(if sycl::has_second_adapter(self.context_device.device()) {
-                self.context_device
-                    .barrier_after(py, event, &made)?
-                    .unbind()
+            let event = if sycl::has_second_adapter() {
+                self.context_device.barrier_after(py, event)?
             } else {
-                made.unbind()
-            });
+                Some(event)
+            };
+            if let Some(event) = event {
+                return Ok(class.call1((dpctl::new_capsule(py, &event)?,))?.unbind());
+            }
         }
         self.wait_for(py, None)?;
         Ok(class.call0()?.unbind())

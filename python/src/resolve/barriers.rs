@@ -1,11 +1,12 @@
 //! Events of barriers, in the place of SYCL events that belong to no queue.
 //!
 //! SYCL's second Level Zero adapter resets the native event of an event without a queue as soon as the last reference to it is
-//! dropped. A command that still waits for it never starts then. The event of a barrier is valid until the commands that wait for
-//! it have started, as those of all of a queue's commands are.
+//! dropped. A command that still waits for it never starts then. The native events of a queue's commands are not reset.
 
 use std::collections::VecDeque;
 use std::mem;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use once_cell::race::OnceBox;
 use pyo3::prelude::*;
@@ -13,59 +14,86 @@ use pyo3::prelude::*;
 use super::ContextDevice;
 use crate::dpctl;
 use crate::errors::OrRaise;
-use crate::interpreter::intern;
+use crate::interpreter::detach;
 use zeusm::process::Mutex;
-use zeusm::sycl::EventRef;
+use zeusm::sycl::{EventRef, QueueRef};
 
 /// The barriers of a context and device.
-#[derive(Default)]
 pub(super) struct Barriers {
     /// Their queue, made on first use.
-    queue: OnceBox<Py<PyAny>>,
+    queue: OnceBox<QueueRef>,
     in_flight: Mutex<VecDeque<InFlight>>,
 }
 
 /// A barrier, and the event that it waits for.
 struct InFlight {
     barrier: EventRef,
-    _event: EventRef,
+    event: EventRef,
 }
 
-impl ContextDevice {
-    /// A `dpctl.SyclEvent` that is complete when `event` is.
-    pub(crate) fn barrier_after<'py>(
-        &self,
-        py: Python<'py>,
-        event: EventRef,
-        of_dpctl: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let Barriers { queue, in_flight } = &self.barriers;
-        let queue = queue.get_or_try_init(|| {
-            let queue = self.new_sycl_queue(py)?;
-            Ok::<_, PyErr>(Box::new(queue.unbind()))
-        })?;
-        let submit = intern!(py, "submit_barrier");
-        let made = queue.bind(py).call_method1(submit, ([of_dpctl],))?;
-        // SAFETY: it is a `dpctl.SyclEvent`, which owns its reference.
-        let barrier = unsafe { EventRef::copy_from_raw(dpctl::address(&made)?) }.or_raise()?;
+/// How long a drop waits for barriers, whose events are complete.
+const LAST: Duration = Duration::from_millis(100);
+
+impl Barriers {
+    pub(super) fn new() -> Self {
+        Self {
+            queue: OnceBox::new(),
+            in_flight: Mutex::new(VecDeque::new()),
+        }
+    }
+
+    /// Holds an event until the barrier is complete, and drops those whose barriers are.
+    fn hold(&self, barrier: EventRef, event: EventRef) {
         let mut complete = Vec::new();
-        let mut in_flight = in_flight.lock();
+        let mut in_flight = self.in_flight.lock();
         while let Some(first) = in_flight.pop_front_if(|first| first.barrier.is_complete()) {
             complete.push(first);
         }
-        in_flight.push_back(InFlight {
-            barrier,
-            _event: event,
-        });
-        Ok(made)
+        in_flight.push_back(InFlight { barrier, event });
+    }
+}
+
+impl ContextDevice {
+    /// An event that is complete when `event` is, and may be dropped while commands wait for it; `None` if SYCL refuses it.
+    ///
+    /// The submission releases the GIL: it takes a lock of SYCL's, which a thread may hold that waits for a host task, and that
+    /// may need the GIL.
+    pub(crate) fn barrier_after(
+        &self,
+        py: Python<'_>,
+        event: EventRef,
+    ) -> PyResult<Option<EventRef>> {
+        let queue = match self.barriers.queue.get() {
+            Some(queue) => queue,
+            None => {
+                let Ok(queue) = self.new_sycl_queue(py) else {
+                    return Ok(None);
+                };
+                // SAFETY: dpctl's queue object holds a valid reference as long as it is alive.
+                let queue =
+                    unsafe { QueueRef::copy_from_raw(dpctl::address(&queue)?) }.or_raise()?;
+                self.barriers.queue.get_or_init(|| Box::new(queue))
+            }
+        };
+        Ok(detach(py, || {
+            let barrier = queue.barrier_after(&event).ok()?;
+            self.barriers.hold(barrier.clone(), event);
+            Some(barrier)
+        }))
     }
 }
 
 impl Drop for Barriers {
     fn drop(&mut self) {
-        let in_flight = self.in_flight.get_mut().drain(..);
-        in_flight
-            .filter(|entry| !entry.barrier.is_complete())
-            .for_each(mem::forget);
+        let deadline = Instant::now() + LAST;
+        for entry in self.in_flight.get_mut().drain(..) {
+            while !entry.barrier.is_complete() && Instant::now() < deadline {
+                thread::sleep(Duration::from_micros(100));
+            }
+            if !entry.barrier.is_complete() {
+                // Its device is lost, or later work holds it up.
+                mem::forget(entry.event);
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use super::barriers::Barriers;
 use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::{IntoException, OrRaise};
 use zeusm::pool::Pool;
-use zeusm::process::Mutex;
+use zeusm::process::{Mutex, Owned};
 use zeusm::sycl::{ContextRef, DeviceRef, RawRef};
 use zeusm::usm::{LevelZeroProvider, PointerAttributes, UsmKind};
 use zeusm::{Context, Device, Driver, Error, Queue, Runtime, sys};
@@ -31,7 +31,7 @@ pub(crate) struct ContextDevice {
     /// The queue beside its own that may have work on host memory, once there is one; the same for all entries of a context.
     host_queue: Arc<OnceBox<&'static SyclQueue>>,
     /// The barriers for SYCL events of zeusm's operations.
-    pub(super) barriers: Barriers,
+    pub(super) barriers: Owned<Barriers>,
 }
 
 /// A root device by its DLPack number.
@@ -172,7 +172,7 @@ impl ContextDevice {
             queue: OnceBox::new(),
             root: OnceBox::new(),
             host_queue: Arc::default(),
-            barriers: Barriers::default(),
+            barriers: Owned::new(Barriers::new()),
         }))
     }
 
@@ -197,7 +197,7 @@ impl ContextDevice {
             queue: OnceBox::new(),
             root: OnceBox::new(),
             host_queue: Arc::default(),
-            barriers: Barriers::default(),
+            barriers: Owned::new(Barriers::new()),
         };
         Ok(Self::enter(new))
     }

@@ -112,9 +112,13 @@ impl Mapping {
         if is_known && about.len().checked_next_multiple_of(PAGE as u64)? < length as u64 {
             return None;
         }
-        let mapping = Self::closed(length, alignment)?;
-        mapping.replace(file).ok()?;
-        Some(mapping)
+        let mapping = Self::of_file(file, 0, length)?;
+        if mapping.address.is_multiple_of(alignment.max(1)) {
+            return Some(mapping);
+        }
+        let aligned = Self::closed(length, alignment)?;
+        mapping.move_over(aligned.address).ok()?;
+        Some(aligned)
     }
 
     /// Maps the beginning of `file` at the same addresses.
