@@ -73,9 +73,9 @@ macro_rules! ddi {
 }
 use ddi;
 
-/// Exports a function that is not implemented.
-macro_rules! unsupported {
-    ($name:ident) => {
+/// Exports functions that are not implemented.
+macro_rules! absent {
+    ($($name:ident)*) => {$(
         /// Not implemented: `ZE_RESULT_ERROR_UNINITIALIZED` before the driver is initialised, then
         /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader returns for a driver without it.
         #[unsafe(no_mangle)]
@@ -85,14 +85,14 @@ macro_rules! unsupported {
                 Err(level_zero_sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
             })
         }
-    };
+    )*};
 }
-use unsupported;
+use absent;
 
 /// Exports one function of [`ddi!`].
 macro_rules! export {
     ($name:ident) => {
-        $crate::ddi::unsupported! { $name }
+        $crate::ddi::absent! { $name }
     };
     ($name:ident($($argument:ident: $type:ty),*; events) => $function:path) => {
         $crate::ddi::export! {

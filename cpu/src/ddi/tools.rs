@@ -8,7 +8,7 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use super::unsupported;
+use super::absent;
 use crate::abi::result::{ensure, entry_point};
 
 macro_rules! empty {
@@ -46,10 +46,6 @@ empty! {
     zesGetStandbyProcAddrTable zesGetTemperatureProcAddrTable zesGetVFManagementExpProcAddrTable
 
     zerGetGlobalProcAddrTable
-}
-
-macro_rules! absent {
-    ($($function:ident)*) => {$(unsupported! { $function })*};
 }
 
 absent! {
