@@ -1,6 +1,7 @@
 //! SYCL queues.
 
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::library::Functions;
 use super::reference::sealed::{self, Calls, Comparison};
@@ -48,6 +49,9 @@ impl sealed::Comparable for Queue {
 
 /// The first version of libsycl whose empty queues have no pending work.
 const RELIABLE_EMPTY: u32 = 9;
+
+/// Whether a wait for a queue has failed.
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 impl QueueRef {
     /// Makes a queue with default properties, as `dpctl.SyclQueue(context, device)` does.
@@ -164,11 +168,21 @@ impl QueueRef {
                 return Ok(());
             }
         }
+        // SYCL's first adapter keeps the lock of a queue whose wait has failed: another wait would never end.
+        if HAS_FAILED.load(Ordering::Relaxed)
+            && let Err(lost) = self.check_alive()
+        {
+            return Err(Error::Thrown {
+                function: "DPCTLQueue_Wait",
+                text: lost.to_string(),
+            });
+        }
         let library = self.library();
         // SAFETY: the reference is alive; dpctl calls the queue's method, and does not catch exceptions.
-        library.call(&library.throwing.queue_wait, |wait| unsafe {
+        let waited = library.call(&library.throwing.queue_wait, |wait| unsafe {
             wait(self.as_raw());
-        })
+        });
+        waited.inspect_err(|_| HAS_FAILED.store(true, Ordering::Relaxed))
     }
 
     /// Checks that the driver does not report the queue's device as lost.
