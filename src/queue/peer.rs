@@ -223,7 +223,7 @@ fn if_supported<T: Default>(answer: Result<T>) -> Result<T> {
 fn is_unsupported(error: &Error) -> bool {
     match error {
         Error::Load(_) => true,
-        Error::Operation { cause, .. } => is_unsupported(cause),
+        Error::Operation { cause, .. } | Error::CommandList { cause, .. } => is_unsupported(cause),
         Error::Call { result, .. } => matches!(
             *result,
             sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE | sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION
