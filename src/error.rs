@@ -281,7 +281,7 @@ pub enum Error {
         /// The error of Level Zero.
         cause: Box<Error>,
     },
-    /// The command list for copies and fills, which the first of them makes, failed.
+    /// No command list for copies and fills could be made.
     #[error("a command list for copies on {device} cannot be made: {cause}")]
     CommandList {
         /// The device's name.

@@ -1,10 +1,11 @@
 //! The copies, chunk by chunk. While the caller uses a pinned chunk, CUDA copies the next.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr;
 
 use super::chunks::{Chunk, Piece, chunks};
-use super::gather::{gather, scatter};
+use super::gather::move_pieces;
 use super::library::{DEVICE, DevicePointer, HOST, Rows};
 use super::session::Current;
 use super::staging::{Staging, buffers};
@@ -36,16 +37,13 @@ pub unsafe fn read(
         if let Some(extent) = chunk.whole() {
             elements = room(&mut packed, chunk.size);
             // SAFETY: the extent, which has the pieces, has just been copied to the staging buffer.
-            unsafe { gather(&chunk.pieces, extent.start, staging.memory, elements) };
+            unsafe { move_pieces(&chunk.pieces, extent.start, staging.memory, elements, false) };
         }
         sink(chunk.first, elements, chunk.size)
     };
     let mut previous = None;
     for (chunk, staging) in chunks(layout).zip(buffers.iter().cycle()) {
-        match chunk.whole() {
-            Some(extent) => copy(&current, staging, pointer, &Piece::of(&extent), false)?,
-            None => copy_all(&current, staging, pointer, &chunk, false)?,
-        }
+        submit(&current, staging, pointer, &chunk, chunk.whole(), false)?;
         if let Some(previous) = previous.replace((staging, chunk)) {
             finish(previous)?;
         }
@@ -77,16 +75,16 @@ pub unsafe fn write(
     for (chunk, staging) in chunks(layout).zip(buffers.iter().cycle()) {
         staging.wait()?;
         // A gap must not be written. Elements that overlap can have gaps in an extent of their size.
-        if let Some(extent) = chunk.whole_without_gaps().filter(|_| is_distinct) {
+        let whole = chunk.whole_without_gaps().filter(|_| is_distinct);
+        if let Some(extent) = &whole {
             let elements = room(&mut packed, chunk.size);
             source(chunk.first, elements, chunk.size)?;
             // SAFETY: the extent has the pieces; it has room in the staging buffer.
-            unsafe { scatter(&chunk.pieces, extent.start, staging.memory, elements) };
-            copy(&current, staging, pointer, &Piece::of(&extent), true)?;
+            unsafe { move_pieces(&chunk.pieces, extent.start, staging.memory, elements, true) };
         } else {
             source(chunk.first, staging.memory, chunk.size)?;
-            copy_all(&current, staging, pointer, &chunk, true)?;
         }
+        submit(&current, staging, pointer, &chunk, whole, true)?;
         if !is_distinct {
             wait_for_all()?;
         }
@@ -100,18 +98,20 @@ fn room(packed: &mut Vec<u8>, size: usize) -> *mut c_void {
     packed.as_mut_ptr().cast()
 }
 
-/// Submits the copies of a chunk's pieces.
-fn copy_all(
+/// Submits the copy of a chunk: of its extent if that is copied as a `whole`, else of each piece.
+fn submit(
     current: &Current,
     staging: &Staging<'_>,
     pointer: DevicePointer,
     chunk: &Chunk,
+    whole: Option<Range<isize>>,
     to_device: bool,
 ) -> Result<(), Error> {
-    chunk
-        .pieces
-        .iter()
-        .try_for_each(|piece| copy(current, staging, pointer, piece, to_device))
+    let copy = |piece: &Piece| copy(current, staging, pointer, piece, to_device);
+    match whole {
+        Some(extent) => copy(&Piece::of(&extent)),
+        None => chunk.pieces.iter().try_for_each(copy),
+    }
 }
 
 /// Submits the copy of a piece between the array at `pointer` and a staging buffer.

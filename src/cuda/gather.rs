@@ -12,50 +12,35 @@ struct Rows {
     pitch: usize,
 }
 
-/// Copies the pieces from `extent`, whose first byte is at the offset `start` from the array's pointer, to `packed`.
+/// Copies the pieces between `extent`, whose first byte is at the offset `start` from the array's pointer, and `packed`: to the
+/// places in the extent if `to_extent`.
 ///
 /// # Safety
 /// Both must be valid for the pieces' bytes, and must not overlap.
-pub(super) unsafe fn gather(
+pub(super) unsafe fn move_pieces(
     pieces: &[Piece],
     start: isize,
     extent: *mut c_void,
     packed: *mut c_void,
+    to_extent: bool,
 ) {
     for piece in pieces {
-        let (spread, together) = places(piece, start, extent, packed);
+        let spread = Rows {
+            first: extent.cast::<u8>().wrapping_offset(piece.start - start),
+            pitch: piece.pitch,
+        };
+        let together = Rows {
+            first: packed.cast::<u8>().wrapping_add(piece.at),
+            pitch: piece.width,
+        };
+        let (from, to) = if to_extent {
+            (together, spread)
+        } else {
+            (spread, together)
+        };
         // SAFETY: the caller guarantees the validity.
-        unsafe { copy(spread, together, piece) };
+        unsafe { copy(from, to, piece) };
     }
-}
-
-/// Copies the pieces from `packed` to their places in `extent`.
-///
-/// # Safety
-/// As for [`gather`].
-pub(super) unsafe fn scatter(
-    pieces: &[Piece],
-    start: isize,
-    extent: *mut c_void,
-    packed: *mut c_void,
-) {
-    for piece in pieces {
-        let (spread, together) = places(piece, start, extent, packed);
-        // SAFETY: the caller guarantees the validity.
-        unsafe { copy(together, spread, piece) };
-    }
-}
-
-fn places(piece: &Piece, start: isize, extent: *mut c_void, packed: *mut c_void) -> (Rows, Rows) {
-    let spread = Rows {
-        first: extent.cast::<u8>().wrapping_offset(piece.start - start),
-        pitch: piece.pitch,
-    };
-    let together = Rows {
-        first: packed.cast::<u8>().wrapping_add(piece.at),
-        pitch: piece.width,
-    };
-    (spread, together)
 }
 
 /// Copies the rows of a piece. The common widths are constants, so that a row is one move.

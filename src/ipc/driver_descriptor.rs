@@ -37,8 +37,7 @@ impl DriverDescriptor {
 
     /// The same with another number, `number` or the next that is free; fails if the program has closed the descriptor.
     pub fn renumbered(self, number: RawFd) -> io::Result<Self> {
-        let Self { duplicate, .. } = &self;
-        let descriptor = duplicate.get().ok_or(Errno::BADF)?.try_clone()?;
+        let descriptor = self.duplicate.get().ok_or(Errno::BADF)?.try_clone()?;
         drop(self);
         Self::new(descriptor, number)
     }

@@ -86,7 +86,8 @@ impl Backing {
         Some(Self::Import { mapping, offset })
     }
 
-    /// The first `size` bytes of any file that can be mapped; `None` when it is shorter or the system refuses.
+    /// The first `size` bytes of any file that can be mapped, aligned to `alignment`; `None` when it is shorter or the system
+    /// refuses.
     pub fn external(file: &File, size: usize, alignment: usize) -> Option<Self> {
         Mapping::of_external(file, size, alignment).map(Self::External)
     }
