@@ -4,6 +4,7 @@ import copy
 import io
 import operator
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -201,7 +202,11 @@ def test_assignment_is_numpys(source, usm_type, layout, value):
     np.testing.assert_array_equal(array.copy_to_host(), expected)
 
 
-@pytest.mark.parametrize("value_kind", ["device", "shared", "host"])
+@pytest.fixture(params=["device", "shared", "host"])
+def value_kind(request):
+    return request.param
+
+
 def test_assignment_of_usm(source, usm_type, layout, value_kind):
     key = LAYOUTS[layout]
     array = zeusm.asarray(source, usm_type=usm_type)
@@ -236,6 +241,78 @@ def test_assignment_from_another_context(usm_type):
     array = zeusm.asarray(np.zeros((2, 6), int), usm_type=usm_type)
     array[:, ::2] = value
     assert array.copy_to_host().tolist() == [[2, 0, 1, 0, 0, 0], [5, 0, 4, 0, 3, 0]]
+
+
+KEYS_OF_MANY_ROWS = [
+    np.s_[::-1],
+    np.s_[:, ::-1],
+    np.s_[::-1, ::-1, ::-1],
+    np.s_[::2, ::-2, 1:],
+    np.s_[:, ::-1, 1],
+    np.s_[:, ::-1, ::2],
+]
+
+
+@pytest.mark.parametrize("key", KEYS_OF_MANY_ROWS, ids=str)
+@pytest.mark.parametrize("dtype", ["u1", "c16", [("a", "i2"), ("b", "f8")]], ids=str)
+class TestManyRows:
+    """A device would execute an operation for few bytes each: they are copied through host memory."""
+
+    @pytest.fixture
+    def source(self, dtype):
+        size = np.dtype(dtype).itemsize
+        data = np.random.default_rng(0).integers(0, 128, 90 * 100 * 3 * size, "u1")
+        return data.view(dtype).reshape(90, 100, 3)
+
+    def test_assignment(self, source, usm_type, value_kind, key):
+        values = source[::-1, :, ::-1][key]
+        array = zeusm.asarray(source, usm_type=usm_type)
+        array[key] = zeusm.asarray(values, usm_type=value_kind)
+        expected = source.copy()
+        expected[key] = values
+        np.testing.assert_array_equal(array.copy_to_host(), expected)
+
+    def test_assignment_to_itself(self, source, usm_type, key):
+        array = zeusm.asarray(source, usm_type=usm_type)
+        array[key] = array[::-1][key]
+        expected = source.copy()
+        expected[key] = source[::-1][key]
+        np.testing.assert_array_equal(array.copy_to_host(), expected)
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_copies_in_order(self, source, usm_type, value_kind, key, order):
+        array = zeusm.asarray(source, usm_type=usm_type)[key]
+        same = zeusm.asarray(array, usm_type=value_kind, order=order, copy=True)
+        assert {"C": same.c_contiguous, "F": same.f_contiguous}[order]
+        np.testing.assert_array_equal(same.copy_to_host(), source[key])
+
+    def test_copies_to_another_context(self, source, usm_type, key):
+        import dpctl
+
+        device = dpctl.SyclDevice("level_zero:gpu")
+        queue = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+        array = zeusm.asarray(source, usm_type=usm_type)[key]
+        same = zeusm.asarray(array, queue=queue, order="C")
+        assert same.sycl_context == queue.sycl_context
+        np.testing.assert_array_equal(same.copy_to_host(), source[key])
+
+
+def test_reversed_elements_are_not_copied_one_by_one(usm_type):
+    """An operation for each element took a thousand times as long."""
+
+    def duration(call):
+        start = time.perf_counter()
+        call()
+        return time.perf_counter() - start
+
+    source = zeusm.asarray(np.arange(1 << 18, dtype="i4"), usm_type=usm_type)
+    target = zeusm.empty(source.shape, "i4", usm_type=usm_type)
+    straight = min(duration(lambda: target.__setitem__(..., source)) for _ in range(5))
+    for call in (
+        lambda: target.__setitem__(np.s_[::-1], source),
+        lambda: zeusm.asarray(source[::-1], order="C"),
+    ):
+        assert min(duration(call) for _ in range(5)) < 200 * straight
 
 
 @pytest.mark.parametrize("shape", [(3 << 20,), (1, 3 << 20), (1500, 1000), (3, 1, 1 << 20)])
@@ -366,6 +443,11 @@ import sys
 sys.modules["numpy"] = None
 import zeusm
 import zeusm.memory as zm
+source = zm.MemoryUSMHost(1000).view("uint8")
+source.base.copy_from_host(b"abcd" * 250)
+target = zeusm.empty(1000, "uint8")
+target[::-1] = source
+assert target.base.tobytes() == b"dcba" * 250
 for call in [zm.MemoryUSMHost(4).copy_to_host, lambda: zeusm.asarray([1.0])]:
     try:
         call()

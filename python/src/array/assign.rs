@@ -35,13 +35,13 @@ impl UsmArray {
         host::check_distinct(&inner.layout)?;
         if let Some(source) = create::of_usm(value)? {
             check_same(inner, &source)?;
-            return copy_usm(slf.py(), &source, inner);
+            return copy_usm(&source, &target);
         }
         if let Some(array) = parse::cuda::read(value)? {
             let binding = Arc::clone(&inner.memory().binding);
             let source = cuda::copied(value, &array, UsmKind::Device, binding, None)?;
             check_same(inner, &source)?;
-            return copy_usm(slf.py(), &source, inner);
+            return copy_usm(&source, &target);
         }
         if inner.memory().kind.is_host_accessible() {
             return host::in_place(&target)?.set_item(PyEllipsis::get(slf.py()), value);
@@ -72,7 +72,12 @@ fn check_same(target: &UsmArray, source: &UsmArray) -> PyResult<()> {
 }
 
 /// Copies between arrays of the same shape and type, which may overlap.
-fn copy_usm(py: Python<'_>, source: &UsmArray, target: &UsmArray) -> PyResult<()> {
+fn copy_usm(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
+    let py = target.py();
+    if host::is_faster(py, &source.layout) || host::is_faster(py, &target.get().layout) {
+        return host::copy_through(source, target);
+    }
+    let target = target.get();
     let (memory, layout) = (target.memory(), &target.layout);
     let here = memory.context_device();
     let (is, from) = (target.extent(), source.extent());

@@ -290,6 +290,11 @@ pub(super) fn copied(
     let layout = &array.layout;
     let (elements, packed) = in_order(layout, order)?;
     let copy = allocated(py, array.element.clone(), packed, kind, binding)?;
+    if host::is_faster(py, &elements) {
+        let copy = Bound::new(py, copy)?;
+        host::copy_through(array, &copy)?;
+        return copy.get().share(py);
+    }
     let from = source.for_queue(py)?;
     let (here, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
     let operands = (array.pinned().share(py)?, copy.pinned().share(py)?);

@@ -129,6 +129,30 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
     .map(drop)
 }
 
+/// The bytes that the host copies three times in the time that a device takes for an operation.
+const OPERATION: usize = 4 << 10;
+
+/// The same for NumPy's calls.
+const CALLS: usize = 64 * OPERATION;
+
+/// Whether [`copy_through`] takes less time than the operations of a device that [`transfer::copy_strided`] needs for `layout`,
+/// and NumPy is installed. A device copies rows of bytes upwards, so that reversed elements are an operation each.
+pub(super) fn is_faster(py: Python<'_>, layout: &Layout) -> bool {
+    let Ok((in_memory, _)) = layout.packed() else {
+        return false;
+    };
+    let operations = layout.regions().len();
+    let avoided = operations.saturating_sub(in_memory.regions().len());
+    avoided.saturating_mul(OPERATION) > layout.nbytes().saturating_add(CALLS)
+        && imports::numpy(py).is_ok()
+}
+
+/// Copies the elements between arrays of the same shape and type in USM, which may overlap, through host memory.
+pub(super) fn copy_through(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
+    let elements = read_staged(target.py(), source)?;
+    write(target, &elements)
+}
+
 /// Refuses to write to an array that repeats elements.
 pub(super) fn check_distinct(layout: &Layout) -> PyResult<()> {
     let repeats = |(&size, stride): (&usize, isize)| size > 1 && stride == 0;
