@@ -146,8 +146,9 @@ test-sycl: build venvs ## The Rust tests of the SYCL layer, with both SYCL runti
 	$(if $(NUMBA_DPEX),ZEUSM_TEST_DPCTL=$$(echo $(CURDIR)/$(VENV_NUMBA_DPEX)/lib/python3*/site-packages/dpctl) \
 		$(RUNNER)="env LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib" $(TEST_SYCL))
 
-# Allocation, sharing and freeing under valgrind.
-VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full \
+# Allocation, sharing and freeing under valgrind. It runs one thread at a time: without a fair lock, a test that polls an event
+# starved the thread that executes the work, for minutes.
+VALGRIND := valgrind -q --fair-sched=try --error-exitcode=99 --leak-check=full \
 	--show-leak-kinds=definite --errors-for-leak-kinds=definite
 .PHONY: test-valgrind
 test-valgrind: build ## The Rust tests of memory and queues under valgrind
