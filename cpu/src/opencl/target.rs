@@ -6,7 +6,7 @@
 
 use std::ffi::CStr;
 
-use crate::system::processor;
+use crate::system::{environment, processor};
 
 /// Intel's variable, which its runtime reads when the first library of the process initialises it.
 const VARIABLE: &CStr = c"CL_CONFIG_CPU_TARGET_ARCH";
@@ -17,12 +17,9 @@ const UNKNOWN_FAMILY: u32 = 26;
 /// Sets the variable for an unknown processor, unless the user has. SYCL may initialise OpenCL before it uses this driver, so
 /// this belongs to `zeInit`.
 pub fn name_instruction_set() {
-    let Some(set) = instruction_set(processor::amd_family(), processor::vector_bytes()) else {
-        return;
-    };
-    // SAFETY: both are C strings, and the variable is not overwritten. `zeInit` comes at the start of a program, as the import
-    // of zeusm calls it: threads that read the environment at the same time are the program's risk, as with any setenv.
-    unsafe { libc::setenv(VARIABLE.as_ptr(), set.as_ptr(), 0) };
+    if let Some(set) = instruction_set(processor::amd_family(), processor::vector_bytes()) {
+        environment::set_default(VARIABLE, set);
+    }
 }
 
 /// Intel's name of the instruction set, by the family of a processor of AMD and the size of its vectors.

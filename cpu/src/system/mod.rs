@@ -1,8 +1,9 @@
 //! The machine and this process as the operating system reports them: processors, memory, stacks, time, mapped
-//! files, errors.
+//! files, errors, variables.
 
 pub mod clock;
 pub mod descriptor;
+pub mod environment;
 pub mod errno;
 pub mod maps;
 pub mod memory;
