@@ -45,26 +45,42 @@ fn stale_reads(first: List, second: List) -> usize {
 }
 
 #[test]
-fn a_gpu_executes_commands_in_the_order_of_submission() {
+fn a_device_executes_commands_in_the_order_of_submission() {
     let context = Context::new();
-    let [gpu, _] = common::devices();
-    for ordinal in [0, 1] {
-        let lists = [
-            immediate(&context, gpu, 0),
-            immediate(&context, gpu, ordinal),
-        ];
-        assert_eq!(stale_reads(lists[0], lists[1]), 0);
-        lists.into_iter().for_each(destroy);
+    for device in common::devices() {
+        for ordinal in [0, 1] {
+            let lists = [0, ordinal].map(|ordinal| immediate(&context, device, ordinal));
+            assert_eq!(stale_reads(lists[0], lists[1]), 0);
+            lists.into_iter().for_each(destroy);
+        }
     }
 }
 
 #[test]
-fn lists_of_the_cpu_are_independent() {
+fn a_command_of_a_list_does_not_overtake_one_that_waits() {
     let context = Context::new();
-    let [_, cpu] = common::devices();
-    let lists = [0; 2].map(|ordinal| immediate(&context, cpu, ordinal));
-    assert!(stale_reads(lists[0], lists[1]) > 0);
-    lists.into_iter().for_each(destroy);
+    let pool = context.pool(2, false);
+    let [host, last]: [Event; 2] = pool.events[..].try_into().unwrap();
+    let memory = context.alloc(Kind::Shared, 64);
+    for device in common::devices() {
+        for ordinal in [0, 1] {
+            let list = immediate(&context, device, ordinal);
+            fill(list, memory, &[1], 64, NONE, &[host]);
+            fill(list, memory, &[2], 64, last, &[]);
+            assert_eq!(
+                ze!(zeEventHostSynchronize(last, 20_000_000)),
+                sys::ZE_RESULT_NOT_READY
+            );
+            ok!(zeEventHostSignal(host));
+            wait(last);
+            assert_eq!(bytes(memory, 64), [2; 64]);
+            pool.events
+                .iter()
+                .for_each(|event| ok!(zeEventHostReset(*event)));
+            destroy(list);
+        }
+    }
+    context.free(memory);
 }
 
 #[test]

@@ -87,30 +87,6 @@ fn in_order_lists_keep_the_order_of_large_and_small() {
 }
 
 #[test]
-fn out_of_order_lists_run_commands_that_are_ready() {
-    let context = Context::new();
-    let pool = context.pool(3, false);
-    let memory = context.alloc(Kind::Shared, 128);
-    let list = context.immediate(0);
-    common::fill(list, memory, &[1], 64, pool.events[1], &pool.events[..1]);
-    common::fill(
-        list,
-        unsafe { memory.byte_add(64) },
-        &[2],
-        64,
-        pool.events[2],
-        &[],
-    );
-    wait(pool.events[2]);
-    assert!(!is_set(pool.events[1]), "it still waits");
-    ok!(zeEventHostSignal(pool.events[0]));
-    wait(pool.events[1]);
-    assert_eq!(bytes(memory, 128)[63..65], [1, 2]);
-    common::destroy(list);
-    context.free(memory);
-}
-
-#[test]
 fn a_barrier_follows_earlier_commands_and_precedes_later_ones() {
     let context = Context::new();
     let pool = context.pool(3, false);

@@ -76,6 +76,20 @@ pub(crate) fn passes(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py)
 }
 
+/// The error with its exception, which PyO3 makes at the first use. It releases the GIL for that, and cannot acquire it again
+/// while the interpreter is being finalized (`__del__` at the exit): that would be a panic.
+pub(crate) fn normalized(py: Python<'_>, error: PyErr) -> PyErr {
+    error.restore(py);
+    PyErr::fetch(py)
+}
+
+/// The error with a cause.
+pub(crate) fn caused(py: Python<'_>, error: PyErr, cause: PyErr) -> PyErr {
+    let error = normalized(py, error);
+    error.set_cause(py, Some(normalized(py, cause)));
+    error
+}
+
 /// Results whose error is replaced with one about the caller's argument.
 pub(crate) trait Explain {
     /// Replaces an error that does not [propagate unchanged](passes). The replaced one is its cause if the caller's own code
@@ -86,13 +100,14 @@ pub(crate) trait Explain {
 impl<T> Explain for PyResult<T> {
     fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self {
         self.map_err(|error| {
+            let error = normalized(py, error);
             if passes(py, &error) {
                 return error;
             }
             let is_conversion = error.is_instance_of::<PyTypeError>(py)
                 || error.is_instance_of::<PyOverflowError>(py);
             let cause = (!is_conversion).then(|| error.clone_ref(py));
-            let explained = explained(error);
+            let explained = normalized(py, explained(error));
             if let Some(cause) = cause
                 && explained.cause(py).is_none()
                 && !explained.value(py).is(cause.value(py))
@@ -140,8 +155,7 @@ impl IntoException for Error {
                         if passes(py, &raised) {
                             return raised;
                         }
-                        failure.set_cause(py, Some(raised));
-                        failure
+                        caused(py, failure, raised)
                     }),
                 }
             }

@@ -1,8 +1,10 @@
 //! Imports of other packages at their first use, and the errors of imports that fail.
 
+use once_cell::race::OnceBox;
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 use pyo3::prelude::*;
 
+use crate::errors::caused;
 use crate::interpreter::intern;
 
 /// dpctl.
@@ -10,15 +12,22 @@ pub(crate) fn dpctl(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     py.import(intern!(py, "dpctl"))
 }
 
-/// NumPy, which only some functions need; if it is missing, the error has the command to install it.
+/// NumPy, which only some functions need; if it is missing, the error has the command to install it. Once imported, it serves
+/// until the end of the interpreter, which imports nothing any more.
 pub(crate) fn numpy(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let numpy = py.import(intern!(py, "numpy")).map(Bound::into_any);
-    numpy.map_err(|error| {
-        if !error.is_instance_of::<PyModuleNotFoundError>(py) {
-            return error;
-        }
-        missing(py, error, "this needs NumPy: pip install numpy")
-    })
+    static NUMPY: OnceBox<Py<PyAny>> = OnceBox::new();
+    let imported = NUMPY.get_or_try_init(|| {
+        let numpy = py.import(intern!(py, "numpy"));
+        numpy.map(|numpy| Box::new(numpy.into_any().unbind()))
+    });
+    imported
+        .map(|numpy| numpy.bind(py).clone())
+        .map_err(|error| {
+            if !error.is_instance_of::<PyModuleNotFoundError>(py) {
+                return error;
+            }
+            missing(py, error, "this needs NumPy: pip install numpy")
+        })
 }
 
 /// The error of an import that failed, with the way to make it succeed: that for a package which is not installed, or the
@@ -31,6 +40,5 @@ pub(crate) fn missing(py: Python<'_>, cause: PyErr, remedy: &str) -> PyErr {
             "a package that zeusm needs is installed and cannot be imported ({text}): `python -m zeusm doctor` names the remedy"
         )),
     };
-    error.set_cause(py, Some(cause));
-    error
+    caused(py, error, cause)
 }

@@ -50,3 +50,35 @@ PROGRAM = """
 def test_sycl_uses_immediate_command_lists(fresh, stand_in, variables, is_regular):
     library = {"ZEUSM_RUNTIME": str(stand_in(COUNTS))}
     fresh(PROGRAM.format(is_regular=is_regular), env=library | variables)
+
+
+@pytest.mark.parametrize("devices", [("gpu:0", "cpu:0"), ("cpu:0", "gpu:0"), ("gpu:0", "gpu:1")])
+def test_an_in_order_queue_keeps_its_order_while_another_device_waits_for_it(fresh, devices):
+    """SYCL's first adapter then has the second copy wait for a barrier in another list only."""
+    fresh(
+        f"""
+        import zeusm.memory as zm
+        import dpctl.memory
+
+        own, other = (dpctl.SyclDevice(f"level_zero:{{name}}") for name in {devices})
+        context = dpctl.SyclContext([own, other])
+        queue, beside = (dpctl.SyclQueue(context, it, property="in_order") for it in (own, other))
+        size = 4096
+        memories = [zm.MemoryUSMHost(size, queue=queue) for _ in range(4)]
+        for value, memory in enumerate(memories):
+            memory.memset(value)
+        memories += [zm.MemoryUSMDevice(1 << 27, queue=beside) for _ in range(2)]
+        target, one, two, sink, *large = map(dpctl.memory.as_usm_memory, memories)
+        for _ in range(10):
+            memories[0].memset(0)
+            first = queue.memcpy_async(sink, one, size)
+            slow = beside.memcpy_async(*large, 1 << 27)
+            queue.memcpy_async(target, one, size, [slow])
+            beside.memcpy_async(sink, two, size, [first])
+            queue.memcpy_async(target, two, size)
+            queue.wait()
+            beside.wait()
+            assert memories[0].tobytes() == bytes([2]) * size
+        """,
+        env={"ZEUSM_CPU_DEVICES": "2"},
+    )

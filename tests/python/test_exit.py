@@ -218,3 +218,36 @@ def test_the_exit_may_join_a_thread_that_copies(fresh):
         thread.start()
     """)
     assert result.stdout == "1.5\n"
+
+
+class TestFinalizers:
+    """`__del__` of objects that live until the modules are cleared, when Python imports nothing any more."""
+
+    def test_memory_is_allocated_for_the_first_time(self, fresh):
+        result = fresh("""
+            import zeusm.memory
+
+            class Owner:
+                def __del__(self, memory=zeusm.memory, print=print):
+                    print(memory.MemoryUSMShared(64).nbytes)
+
+            owner = Owner()
+        """)
+        assert result.stdout == "64\n", result
+
+    def test_memory_is_read(self, fresh):
+        result = fresh("""
+            import zeusm.memory
+
+            class Owner:
+                def __init__(self):
+                    self.memory = zeusm.memory.MemoryUSMShared(64)
+                    self.memory.memset(3)
+                    self.memory.copy_to_host()
+
+                def __del__(self, print=print):
+                    print(self.memory.copy_to_host().tolist())
+
+            owner = Owner()
+        """)
+        assert result.stdout == f"{[3] * 64}\n", result

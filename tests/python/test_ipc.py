@@ -510,3 +510,25 @@ def test_a_child_exports_what_it_inherited_as_its_own(fresh, usm_type):
         opened.tobytes()
     assert bytes(memory.ipc_handle()) == bytes(parents)
     """)
+
+
+def test_a_mapping_that_the_system_refuses(fresh):
+    fresh("""
+        import resource
+        import zeusm.memory as zm
+
+        memory = zm.MemoryUSMDevice(64 << 20)
+        memory.memset(1)
+        handle = memory.ipc_handle()
+        with open("/proc/self/statm") as statm:
+            used = int(statm.read().split()[0]) * resource.getpagesize()
+        unlimited = resource.RLIM_INFINITY
+        resource.setrlimit(resource.RLIMIT_AS, (used + (20 << 20), unlimited))
+        try:
+            zm.IPCMemoryHandle.open(handle)
+        except zm.IPCError as error:
+            told = str(error)
+        resource.setrlimit(resource.RLIMIT_AS, (unlimited, unlimited))
+        assert "OUT_OF_HOST_MEMORY" in told, told
+        assert zm.IPCMemoryHandle.open(handle).tobytes() == memory.tobytes()
+    """)

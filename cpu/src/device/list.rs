@@ -22,16 +22,17 @@ use crate::system::{memory, processor};
 const UNITS_OF_A_GPU: usize = 8;
 
 /// Which queues and immediate lists share an engine. `1`: all, those of different devices, too, and a command that waits for
-/// the host blocks it. `queue`: none. Otherwise those of a GPU do, as those of Intel's client GPUs: oneMKL relies on it.
+/// the host blocks it. `queue`: none. Otherwise those of a device do, as those of Intel's client GPUs: oneMKL relies on it, and
+/// SYCL's adapter in contexts of several devices.
 const ENGINES: &str = "ZEUSM_CPU_ENGINES";
 
 /// The engine of a new device.
-fn engine(is_gpu: bool) -> Option<DeviceEngine> {
+fn engine() -> Option<DeviceEngine> {
     static ONE: Lazy<DeviceEngine> = Lazy::new();
     match env::var_os(ENGINES) {
         Some(value) if value == "1" => Some(ONE.get_or_make(DeviceEngine::that_waits).clone()),
         Some(value) if value == "queue" => None,
-        _ => is_gpu.then(DeviceEngine::default),
+        _ => Some(DeviceEngine::default()),
     }
 }
 
@@ -92,7 +93,7 @@ impl Device {
             memory: memory::total() / u64::from(parts),
             share: None,
             peer_access: layout.peer_access,
-            engine: engine(is_gpu),
+            engine: engine(),
         }
     }
 

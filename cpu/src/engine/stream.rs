@@ -223,6 +223,10 @@ impl Stream {
             signal.promise();
         }
         let report = Report::new(signal, order);
+        let order = match waits.is_empty() {
+            true => order,
+            false => order.with_waits(),
+        };
         let Some(member) = &self.engine else {
             self.enter(&self.shared, operation, pins, order, waits, report);
             return;

@@ -6,6 +6,7 @@ use std::ptr;
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
+use super::process;
 use super::programs::module;
 use super::runtime::{Runtime, call, groups, must};
 
@@ -282,13 +283,16 @@ fn a_regular_list_runs_again_and_again() {
 
 #[test]
 fn independent_lists_run_at_the_same_time() {
-    let Some(first) = Runtime::with_compiler() else {
-        return;
-    };
-    // The lists of a GPU share its engine.
-    let runtime = first.on_last_device();
-    let module = runtime.build(&module(), &[]).unwrap();
-    let setup = Setup { runtime, module };
+    process::alone_with(
+        "launches::child_has_independent_lists",
+        &[("ZEUSM_CPU_ENGINES", "queue")],
+    );
+}
+
+#[test]
+#[ignore = "run by independent_lists_run_at_the_same_time"]
+fn child_has_independent_lists() {
+    let Some(setup) = Setup::new() else { return };
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         eprintln!("skipped: one processor runs one kernel at a time");
         return;

@@ -289,11 +289,14 @@ pub(super) fn copied(
     let source = array.memory();
     let layout = &array.layout;
     let (elements, packed) = in_order(layout, order)?;
-    let copy = allocated(py, array.element.clone(), packed, kind, binding)?;
+    let mut copy = allocated(py, array.element.clone(), packed, kind, binding)?;
     if host::is_faster(py, &elements) {
-        let copy = Bound::new(py, copy)?;
-        host::copy_through(array, &copy)?;
-        return copy.get().share(py);
+        let target = Bound::new(py, copy)?;
+        let is_copied = host::copy_through(array, &target)?;
+        copy = target.get().share(py)?;
+        if is_copied {
+            return Ok(copy);
+        }
     }
     let from = source.for_queue(py)?;
     let (here, to) = (copy.memory().context_device(), copy.memory().for_queue(py)?);
@@ -432,7 +435,8 @@ fn binding(
         (Some(_), Some(_)) => Err(PyTypeError::new_err(
             "give either device or queue, not both",
         )),
-        (Some(given), None) | (None, Some(given)) => resolve::binding(given, "queue").map(Some),
+        (Some(device), None) => resolve::binding(device, "device").map(Some),
+        (None, Some(queue)) => resolve::binding(queue, "queue").map(Some),
         (None, None) => Ok(None),
     }
 }

@@ -78,8 +78,8 @@ pub(super) fn check_alignment(array: &UsmArray) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the elements of {} begin at an address that is no multiple of {alignment}, as fields of packed records do, and \
-         device code needs one: use copy.copy(), or records with padding",
+        "the elements of {} begin at an address that is no multiple of {alignment}, as in packed records or slices \
+         at odd offsets, and device code needs one: use copy.copy(), or records with padding",
         dtype::name(&array.element)
     ))
 }

@@ -5,7 +5,7 @@
 
 use crate::imports;
 use crate::interpreter::intern;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -147,10 +147,15 @@ pub(super) fn is_faster(py: Python<'_>, layout: &Layout) -> bool {
         && imports::numpy(py).is_ok()
 }
 
-/// Copies the elements between arrays of the same shape and type in USM, which may overlap, through host memory.
-pub(super) fn copy_through(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
-    let elements = read_staged(target.py(), source)?;
-    write(target, &elements)
+/// Copies the elements between arrays of the same shape and type in USM, which may overlap, through host memory; `false` if there
+/// is not enough of that.
+pub(super) fn copy_through(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<bool> {
+    let py = target.py();
+    match read_staged(py, source).and_then(|elements| write(target, &elements)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.is_instance_of::<PyMemoryError>(py) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Refuses to write to an array that repeats elements.

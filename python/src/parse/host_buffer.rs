@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::errors::{Explain, passes};
+use crate::errors::{Explain, caused, passes};
 use crate::interpreter::{attach, intern};
 
 /// A C-contiguous buffer of any item type, released by the drop; the exporter cannot resize it before.
@@ -108,8 +108,7 @@ fn refusal(object: &Bound<'_, PyAny>, role: &str, cause: PyErr) -> PyErr {
     } else {
         PyValueError::new_err(wrong())
     };
-    error.set_cause(py, Some(cause));
-    error
+    caused(py, error, cause)
 }
 
 /// The name of the object's class.

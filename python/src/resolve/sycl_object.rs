@@ -10,7 +10,7 @@ use pyo3::types::PyString;
 
 use super::{ContextDevice, QueueBinding};
 use crate::dpctl::{self, Dpctl, RawReference, SyclCapsule, SyclQueue};
-use crate::errors::{Explain, OrRaise};
+use crate::errors::{Explain, OrRaise, caused};
 use crate::interpreter::intern;
 use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
 
@@ -54,8 +54,7 @@ impl ResolvedSyclObject {
             } else {
                 PyValueError::new_err(message)
             };
-            named.set_cause(py, Some(error));
-            named
+            caused(py, named, error)
         })
     }
 

@@ -109,11 +109,11 @@ impl Program {
             self.commands[list[place]].order,
             Order::AfterEarlier | Order::Barrier
         );
+        // None overtakes a command with a wait list.
         let is_barrier = |number: &usize| {
-            matches!(
-                self.commands[*number].order,
-                Order::BeforeLater | Order::Barrier
-            )
+            let command = &self.commands[*number];
+            !command.waits.is_empty()
+                || matches!(command.order, Order::BeforeLater | Order::Barrier)
         };
         list[..place]
             .iter()

@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
 use super::handle::{Handle, Subject};
 use crate::abi::arguments::{check_flags, output};
-use crate::abi::result::{ZeResult, ensure};
+use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
@@ -25,6 +25,7 @@ const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FL
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is invalid or its file cannot be opened: its process is gone or
 /// not accessible, or the descriptor is closed. `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the allocation has been freed.
+/// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` when the system does not map the file.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
@@ -45,7 +46,7 @@ pub unsafe fn open(
     let record = record(&file, handle.record_offset)?;
     ensure(record.id == handle.id, ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     let address = memory::import(&file, &record, context.id(), device as u64);
-    *pointer = address.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)? as *mut c_void;
+    *pointer = address.ok_or_else(|| unmapped(&record))? as *mut c_void;
     Ok(())
 }
 
@@ -126,6 +127,16 @@ fn duplicate_from_process(handle: &Handle) -> Option<File> {
 /// Whether it is the handle's file and one of this runtime's, so a forged handle cannot refer to another file.
 pub(super) fn is(file: &File, handle: &Handle) -> bool {
     is_memory_file(file) && file.metadata().is_ok_and(|it| it.ino() == handle.inode)
+}
+
+/// The result code for memory that the system does not map, which is described.
+fn unmapped(record: &Record) -> sys::ze_result_t {
+    describe(&format!(
+        "the system does not map {} bytes of the exporting process's memory: the limit of this process's address space \
+         (RLIMIT_AS), or of its mappings, is reached",
+        record.size
+    ));
+    sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
 }
 
 /// The exporter's record of the allocation, with the size that the handle lacks.
