@@ -102,3 +102,27 @@ fn a_queue_and_a_list_tell_their_priority() {
         common::destroy(list);
     }
 }
+
+/// SYCL waits for the last command of a list only.
+#[test]
+fn a_list_executes_its_commands_in_order() {
+    const SIZE: usize = 32 * common::MIB;
+    let context = Context::new();
+    let events = context.pool(1, false);
+    let memory = context.alloc(Kind::Shared, SIZE + 64);
+    for device in common::devices() {
+        for priority in PRIORITIES {
+            let list = context.immediate_on(device, &desc(priority));
+            for round in 1..10_u8 {
+                common::fill(list, memory, &[round], SIZE, common::NONE, &[]);
+                let other = memory.wrapping_byte_add(SIZE);
+                common::fill(list, other, &[round], 64, events.events[0], &[]);
+                common::wait(events.events[0]);
+                assert_eq!(common::bytes(memory, SIZE)[SIZE - 1], round);
+                ok!(zeEventHostReset(events.events[0]));
+            }
+            common::destroy(list);
+        }
+    }
+    context.free(memory);
+}

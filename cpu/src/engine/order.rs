@@ -14,15 +14,6 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order of a command with a wait list. Later commands of its queue or list do not overtake it, as the engine of a GPU
-    /// stops at the wait; SYCL's adapter relies on that.
-    pub fn with_waits(self) -> Self {
-        match self {
-            Self::Unordered | Self::BeforeLater => Self::BeforeLater,
-            Self::AfterEarlier | Self::Barrier => Self::Barrier,
-        }
-    }
-
     /// Whether it follows all of them.
     pub fn follows_all(self) -> bool {
         matches!(self, Self::AfterEarlier | Self::Barrier)

@@ -31,6 +31,9 @@ pub struct Stream {
     identity: Identity,
     shared: Arc<Shared>,
     engine: Option<Member>,
+    /// Whether each command follows all earlier ones, as in the engine of a GPU, whose commands wait where they are. SYCL's adapter
+    /// relies on that: it waits for the last command of a list only.
+    is_ordered: bool,
 }
 
 /// The commands of a stream that are in its device's engine. Unless the engine may be blocked, only those are that cannot be
@@ -190,17 +193,18 @@ impl Stream {
     /// may be blocked, streams of high and low priority have none, as engines keep the order of submission.
     #[must_use]
     pub fn new(engine: Option<&DeviceEngine>, priority: Priority) -> Self {
-        let is_ordered = |engine: &&DeviceEngine| engine.is_blocked || priority == Priority::Normal;
+        let has_part = |engine: &&DeviceEngine| engine.is_blocked || priority == Priority::Normal;
         Self {
             identity: Identity::default(),
             shared: Arc::new(Shared {
                 priority,
                 ..Shared::default()
             }),
-            engine: engine.filter(is_ordered).map(|engine| Member {
+            engine: engine.filter(has_part).map(|engine| Member {
                 engine: engine.clone(),
                 end: ForkSafe::default(),
             }),
+            is_ordered: engine.is_some(),
         }
     }
 
@@ -223,9 +227,9 @@ impl Stream {
             signal.promise();
         }
         let report = Report::new(signal, order);
-        let order = match waits.is_empty() {
-            true => order,
-            false => order.with_waits(),
+        let order = match self.is_ordered {
+            true => Order::Barrier,
+            false => order,
         };
         let Some(member) = &self.engine else {
             self.enter(&self.shared, operation, pins, order, waits, report);
@@ -235,7 +239,6 @@ impl Stream {
         let is_alone = self.shared.is_idle();
         let is_stuck = || !waits.iter().all(|signal| signal.is_expected());
         if member.engine.is_blocked || is_alone && !is_stuck() {
-            let order = Order::Barrier;
             let end = self.enter(engine, operation, pins, order, waits, report);
             member.end().fetch_max(end, Ordering::Relaxed);
             return;
