@@ -315,6 +315,24 @@ def test_reversed_elements_are_not_copied_one_by_one(usm_type):
         assert min(duration(call) for _ in range(5)) < 200 * straight
 
 
+def test_reversed_elements_are_copied_without_host_memory(fresh):
+    fresh("""
+        import resource, numpy, zeusm
+
+        numbers = numpy.arange(1 << 20, dtype="u8")
+        source, target = zeusm.asarray(numbers), zeusm.empty(numbers.shape, "u8")
+        target[:1000] = source[999::-1]
+        target[...] = source
+        with open("/proc/self/statm") as statm:
+            used = int(statm.read().split()[0]) * resource.getpagesize()
+        unlimited = resource.RLIM_INFINITY
+        resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 20), unlimited))
+        target[...] = source[::-1]
+        resource.setrlimit(resource.RLIMIT_AS, (unlimited, unlimited))
+        assert (target.copy_to_host() == numbers[::-1]).all()
+    """)
+
+
 @pytest.mark.parametrize("shape", [(3 << 20,), (1, 3 << 20), (1500, 1000), (3, 1, 1 << 20)])
 def test_assignment_in_parts(usm_type, shape):
     """Host data beyond the size of the staging buffer."""

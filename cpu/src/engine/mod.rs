@@ -14,12 +14,12 @@
 //! 4. **Done**: its memory is unpinned, then the signal that it resets is reset and its own is set, then the stream releases
 //!    the commands that follow it.
 //!
-//! The streams of a device may share a [`DeviceEngine`], a sequence of its own in which every command is a barrier, as it is in
-//! these streams. A command enters it, in place of its stream, if it cannot be stuck there: its stream is empty, and each signal of its wait list will
-//! be set when all commands in engines are complete, whatever the submitted commands outside of engines have done until then.
-//! For this, each signal counts the changes that submitted commands are to make (`changes`). All others wait in their streams
-//! and delay no other stream. So commands in engines wait for commands that were submitted before them only, and each engine
-//! comes to its end. Changes are counted under the engine's lock: who reads them from the signal enters later.
+//! The streams of a device may share a [`DeviceEngine`], a sequence of its own; every command is a barrier there, and in these
+//! streams. A command enters it, in place of its stream, if it cannot be stuck there: its stream is empty, and each signal of
+//! its wait list will be set when all commands in engines are complete, whatever the submitted commands outside of engines have
+//! done until then. For this, each signal counts the changes that submitted commands are to make (`changes`). All others wait in
+//! their streams and delay no other stream. So commands in engines wait for commands that were submitted before them only, and
+//! each engine comes to its end. Changes are counted under the engine's lock: who reads them from the signal enters later.
 //!
 //! A regular event has one signal. If processes share the event, the signal of each refers to one [`SharedState`], and each
 //! process watches it for its own commands and threads that wait. A counter-based event has a new signal for each command that

@@ -97,19 +97,32 @@ pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> P
         return Ok(());
     }
     check_distinct(&inner.layout)?;
-    if inner.memory().kind.is_host_accessible() {
-        return copy_elements(&in_place(array)?, &source);
+    copy_arranged(array, &arranged(inner, source)?)
+}
+
+/// The elements of a NumPy array as [`copy_arranged`] takes them: where the device writes the array, they are in the order of its
+/// memory, without gaps.
+fn arranged<'py>(array: &UsmArray, source: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if array.memory().kind.is_host_accessible() {
+        return Ok(source);
     }
-    let (elements, packed) = inner.layout.packed().map_err(|error| invalid(&error))?;
-    let bytes = match if_packed(&source, &packed)? {
-        Some(bytes) => bytes,
-        None => {
-            let (bytes, view) = staging(py, &inner.element, &packed)?;
-            copy_elements(&view, &source)?;
-            bytes
-        }
-    };
-    let bytes = HostBuffer::readable(&bytes)?;
+    let (_, packed) = array.layout.packed().map_err(|error| invalid(&error))?;
+    if let Some(bytes) = if_packed(&source, &packed)? {
+        return Ok(bytes);
+    }
+    let (bytes, view) = staging(source.py(), &array.element, &packed)?;
+    copy_elements(&view, &source)?;
+    Ok(bytes)
+}
+
+/// Copies [`arranged`] elements to the array.
+fn copy_arranged(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (py, inner) = (array.py(), array.get());
+    if inner.memory().kind.is_host_accessible() {
+        return copy_elements(&in_place(array)?, source);
+    }
+    let (elements, _) = inner.layout.packed().map_err(|error| invalid(&error))?;
+    let bytes = HostBuffer::readable(source)?;
     let from = bytes.address();
     let operands = (inner.pinned().share(py)?, bytes);
     let (context_device, to) = (
@@ -147,12 +160,13 @@ pub(super) fn is_faster(py: Python<'_>, layout: &Layout) -> bool {
         && imports::numpy(py).is_ok()
 }
 
-/// Copies the elements between arrays of the same shape and type in USM, which may overlap, through host memory; `false` if there
-/// is not enough of that.
+/// Copies the elements between arrays of the same shape and type in USM, which may overlap, through host memory. If there is not
+/// enough of that, it copies nothing and returns `false`.
 pub(super) fn copy_through(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<bool> {
     let py = target.py();
-    match read_staged(py, source).and_then(|elements| write(target, &elements)) {
-        Ok(()) => Ok(true),
+    let elements = read_staged(py, source).and_then(|elements| arranged(target.get(), elements));
+    match elements {
+        Ok(elements) => copy_arranged(target, &elements).map(|()| true),
         Err(error) if error.is_instance_of::<PyMemoryError>(py) => Ok(false),
         Err(error) => Err(error),
     }
