@@ -140,17 +140,18 @@ fn a_blocking_free_waits_for_launches_with_indirect_access() {
     let Some((runtime, kernel)) = setup(10) else {
         return;
     };
-    let list = runtime.immediate(false);
+    let [first, second] = [false; 2].map(|in_order| runtime.immediate(in_order));
     let gates = runtime.events(2);
     // Neither launch has the memory as an argument.
-    runtime.launch(list, kernel, 1, ptr::null_mut(), &gates[..1]);
+    runtime.launch(first, kernel, 1, ptr::null_mut(), &gates[..1]);
     free_after_use(&runtime, runtime.shared(&[0]));
     must!(runtime, zeKernelSetIndirectAccess(kernel, 4));
-    runtime.launch(list, kernel, 1, ptr::null_mut(), &gates[1..]);
+    runtime.launch(second, kernel, 1, ptr::null_mut(), &gates[1..]);
     must!(runtime, zeKernelSetIndirectAccess(kernel, 0));
     check_free_waits(&runtime, &gates);
     must!(runtime, zeEventHostSignal(gates[0]));
-    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(runtime.synchronize(first), OK);
+    assert_eq!(runtime.synchronize(second), OK);
 }
 
 #[test]
