@@ -1,4 +1,4 @@
-"""Which command lists SYCL uses on the CPU runtime: its batches of regular ones have defects that programs run into."""
+"""Which command lists SYCL uses on the CPU runtime, as its batches of regular ones have defects, and the order that it relies on."""
 
 import pytest
 
