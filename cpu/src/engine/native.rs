@@ -74,7 +74,7 @@ pub struct NativeQueue {
 }
 
 /// How long the queued commands of a queue may take, in nanoseconds: as long as it takes to wake a thread and hand them over.
-const MOST_QUEUED: u64 = 50_000;
+const MOST_QUEUED: u64 = 50_000 * clock::SLOWDOWN;
 
 /// A queued command: its position and operation.
 struct Queued(u64, Arc<dyn Operation>);

@@ -15,7 +15,7 @@ use crate::system::{clock, processor, stack};
 
 /// The longest time in nanoseconds that a brief launch is expected to take on one thread. With several processors, workers are
 /// not faster for less.
-const LONGEST: u64 = 10_000;
+const LONGEST: u64 = 10_000 * clock::SLOWDOWN;
 
 impl Launch {
     /// The time in nanoseconds that it is expected to take on one thread, if it is brief.

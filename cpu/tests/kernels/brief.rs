@@ -53,6 +53,19 @@ fn is_located_here(halves: &[u32]) -> bool {
     here.abs_diff(address) < 1 << 20
 }
 
+/// In one of several rounds, more than 150 launches must be executed by the waiting thread: others are faster at times, when the
+/// system does not let this thread execute.
+fn are_executed_here(mut round: impl FnMut() -> usize) {
+    let mut counts = Vec::new();
+    while counts.len() < 20 {
+        counts.push(round());
+        if counts.last() > Some(&150) {
+            return;
+        }
+    }
+    panic!("executed by the waiting thread: {counts:?}");
+}
+
 #[test]
 fn a_waiting_thread_executes_brief_launches() {
     if Runtime::with_compiler().is_some() {
@@ -68,19 +81,15 @@ fn launches_and_waits() {
     let kernel = kernel_of(&runtime, &locating(), "locate");
     let [first, last] = [(); 2].map(|()| runtime.shared(&[0, 0]));
     let list = runtime.immediate(true);
-    let mut here = 0;
-    for _ in 0..200 {
+    let launch_and_wait = |_| {
         for x in [&first, &last] {
             assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
             runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
         }
         assert_eq!(runtime.synchronize(list), OK);
-        for x in [&first, &last] {
-            here += usize::from(is_located_here(x));
-        }
-    }
-    // The flusher is faster at times, when the system does not let this thread execute.
-    assert!(here > 150, "{here} of 400");
+        usize::from(is_located_here(first)) + usize::from(is_located_here(last))
+    };
+    are_executed_here(|| (0..100).map(launch_and_wait).sum());
 }
 
 #[test]
@@ -109,8 +118,7 @@ fn launches_and_waits_in_all_ways() {
         for _ in 0..300 {
             waits_for(u64::MAX);
         }
-        let here = (0..200).filter(|_| waits_for(u64::MAX)).count();
-        assert!(here > 150, "{here} of 200");
+        are_executed_here(|| (0..200).filter(|_| waits_for(u64::MAX)).count());
     }
 }
 
@@ -364,8 +372,7 @@ fn launches_copies_and_waits() {
     let (kernel, x) = locating_itself(&runtime);
     let found = runtime.shared(&[0; 8]);
     let (list, event) = (runtime.immediate(true), runtime.untimed_event());
-    let mut here = 0;
-    for _ in 0..100 {
+    let mut launch_copy_and_wait = |_| {
         for (index, place) in found.chunks_mut(2).enumerate() {
             runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
             let signal = if index == 3 { event } else { ptr::null_mut() };
@@ -377,12 +384,10 @@ fn launches_copies_and_waits() {
         }
         must!(runtime, zeEventHostSynchronize(event, u64::MAX));
         must!(runtime, zeEventHostReset(event));
-        here += found
-            .chunks(2)
-            .filter(|halves| is_located_here(halves))
-            .count();
-    }
-    assert!(here > 150, "{here} of 400");
+        let pairs = found.chunks(2);
+        pairs.filter(|halves| is_located_here(halves)).count()
+    };
+    are_executed_here(|| (0..50).map(&mut launch_copy_and_wait).sum());
 }
 
 /// Values for another thread.
