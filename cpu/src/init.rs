@@ -18,12 +18,17 @@ structures! {
 /// the version of the architecture.
 const IMMEDIATE_LISTS: &CStr = c"SYCL_PI_LEVEL_ZERO_USE_IMMEDIATE_COMMANDLISTS";
 
+/// The variable by which SYCL's first adapter unlocks a queue while a thread waits for it. Commands that other threads submit
+/// meanwhile count as complete after the wait, and their events are used again while they execute.
+const UNLOCKED_WAITS: &CStr = c"UR_L0_QUEUE_SYNCHRONIZE_NON_BLOCKING";
+
 fn begin() -> ZeResult {
     device::check_environment()?;
     fork::register_handlers();
     opencl::quiesce::before_exit(engine::flush_all);
     opencl::name_instruction_set();
     environment::set_default(IMMEDIATE_LISTS, c"1");
+    environment::set_default(UNLOCKED_WAITS, c"0");
     check::begin();
     driver::begin();
     Ok(())

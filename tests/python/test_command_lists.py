@@ -1,4 +1,4 @@
-"""Which command lists SYCL uses on the CPU runtime, as its batches of regular ones have defects, and the order that it relies on."""
+"""How SYCL uses the CPU runtime: the kind of command lists, the order that it relies on, and waits beside other threads."""
 
 import pytest
 
@@ -81,4 +81,42 @@ def test_an_in_order_queue_keeps_its_order_while_another_device_waits_for_it(fre
             assert memories[0].tobytes() == bytes([2]) * size
         """,
         env={"ZEUSM_CPU_DEVICES": "2"},
+    )
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu"])
+def test_a_command_submitted_while_another_thread_waits_is_waited_for(fresh, device):
+    """When the other wait ends, SYCL's first adapter takes it for complete, unless a variable says otherwise."""
+    fresh(
+        f"""
+        import threading, time
+        import zeusm.memory as zm
+        import dpctl.memory
+
+        queue = dpctl.SyclQueue("level_zero:{device}")
+        brief, long = 1 << 25, 1 << 27
+        memories = [zm.MemoryUSMHost(long, queue=queue) for _ in range(4)]
+        for value, memory in enumerate(memories):
+            memory.memset(value)
+        target, other, source, two = map(dpctl.memory.as_usm_memory, memories)
+        end = memoryview(memories[0])[-1:]
+        for turn in range(40):
+            memories[0].memset(0)
+            submitted = threading.Event()
+
+            def waits():
+                queue.memcpy_async(other, two, brief)
+                submitted.set()
+                queue.wait()
+
+            thread = threading.Thread(target=waits)
+            thread.start()
+            submitted.wait()
+            # The thread begins to wait, and its copy does not end yet.
+            time.sleep(turn % 8 / 1000)
+            event = queue.memcpy_async(target, source, long)
+            thread.join()
+            event.wait()
+            assert end == b"\\2"
+        """
     )

@@ -47,6 +47,14 @@ def test_the_program_finds_the_same_runtime_whatever_it_imports_first(zeusm_run)
     assert zeusm_run(sys.executable, "-W", "error", "-c", code).stdout == expected
 
 
+def test_sycl_keeps_a_queue_locked_while_a_thread_waits_for_it(zeusm_run):
+    """As on the CPU runtime after its initialisation, which comes too late for programs that load SYCL before."""
+    name = "UR_L0_QUEUE_SYNCHRONIZE_NON_BLOCKING"
+    default = "" if zeusm.runtime().kind == "system" else "0"
+    assert zeusm_run("/bin/sh", "-c", f"echo ${name}").stdout == f"{default}\n"
+    assert zeusm_run("/bin/sh", "-c", f"echo ${name}", env={name: "1"}).stdout == "1\n"
+
+
 def test_the_exit_status_is_passed_through(zeusm_run, fresh):
     result = zeusm_run(sys.executable, "-c", "raise SystemExit(7)", fails=True)
     assert result.returncode == 7

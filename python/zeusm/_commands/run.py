@@ -15,6 +15,8 @@ HELP = (
 #: The name by which programs open a Level Zero library.
 LOADER = "libze_loader.so.1"
 PATHS = "LD_LIBRARY_PATH"
+#: What the CPU runtime sets when it is initialised, for programs that load SYCL's adapter before: it reads the variable then.
+UNLOCKED_WAITS = "UR_L0_QUEUE_SYNCHRONIZE_NON_BLOCKING"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -58,7 +60,7 @@ def in_this_folder(name: str, command: str) -> str | None:
 
 
 def environment_for(runtime: zeusm.Runtime) -> dict[str, str]:
-    """Return this process's environment, with the folder of the runtime before all others where libraries are looked for."""
+    """Return this process's environment, in which programs find the folder of the runtime before all others."""
     environment = dict(os.environ)
     if runtime.kind == "system":
         return environment
@@ -69,6 +71,7 @@ def environment_for(runtime: zeusm.Runtime) -> dict[str, str]:
     folders = [str(runtime.path.parent)]
     folders += [folder for folder in [environment.get(PATHS)] if folder]
     environment[PATHS] = ":".join(folders)
+    environment.setdefault(UNLOCKED_WAITS, "0")
     return environment
 
 
