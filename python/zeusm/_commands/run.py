@@ -60,7 +60,7 @@ def in_this_folder(name: str, command: str) -> str | None:
 
 
 def environment_for(runtime: zeusm.Runtime) -> dict[str, str]:
-    """Return this process's environment, in which programs find the folder of the runtime before all others."""
+    """Return this process's environment with what programs need to find the runtime first, and to use it as zeusm does."""
     environment = dict(os.environ)
     if runtime.kind == "system":
         return environment
