@@ -199,7 +199,10 @@ def test_forks_beside_threads_that_work(run, load):
 
 
 def test_a_child_of_a_user_of_dpnp_is_told_that_its_kernels_do_not_complete(run):
-    """SYCL's host tasks, of which dpnp submits one with each kernel, have their threads in the parent."""
+    """SYCL's host tasks, of which dpnp submits one with each kernel, have their threads in the parent.
+
+    The child submits one kernel only: a further submission may hang inside SYCL, as it notifies these threads.
+    """
     dpnp = pytest.importorskip("dpnp")
     if dpnp.__version__.startswith("0.15"):
         pytest.skip("dpnp 0.15 itself waits for each of its kernels")
@@ -220,9 +223,8 @@ def read(array):
 
 def check():
     assert ours.copy_to_host()[5] == 5
-    array[5] = 7
     dpnp.add(array, 1, out=array)
-    assert read(ours) in (8, None)
+    assert read(ours) in (6, None)
 
 
 assert status(in_child(check)) == 0
