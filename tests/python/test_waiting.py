@@ -184,3 +184,43 @@ assert bytes(memory) == b"\\1" * 64
 @pytest.mark.parametrize("adapter", ["0", "1"])
 def test_a_wait_behind_a_host_task_lets_others_submit(fresh, way, order, adapter):
     fresh(BEHIND_A_HOST_TASK, way, order, env={"SYCL_UR_USE_LEVEL_ZERO_V2": adapter})
+
+
+def test_threads_query_a_queue_without_the_gil(fresh):
+    """The query takes a lock that a thread holds which waits for SYCL's graph, and SYCL's wait holds that for a host task."""
+    fresh("""
+import faulthandler
+import threading
+import time
+
+import dpctl
+import dpctl.memory as dm
+import zeusm.memory as zm
+
+faulthandler.dump_traceback_later(60, exit=True)
+queue = dpctl.SyclQueue("level_zero:gpu", property="in_order")
+work = [dm.MemoryUSMDevice(1 << 27, queue=queue) for _ in range(2)]
+a, b = (dm.MemoryUSMShared(64, queue=queue) for _ in range(2))
+memory = zm.MemoryUSMShared(64, queue=queue)
+memory.__sycl_usm_array_interface__
+queue.memcpy_async(*work, 1 << 27).wait()
+
+
+def use():
+    for value in range(3):
+        memory.memset_async(value).wait()
+
+
+for _ in range(10):
+    first = [queue.memcpy_async(*work, 1 << 27) for _ in range(3)]
+    kept = queue._submit_keep_args_alive((a, b), first)
+    barrier = queue.submit_barrier([kept])
+    threads = [threading.Thread(target=target) for target in (barrier.wait, use, use, use)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.003)
+    for thread in threads:
+        thread.join()
+    del first, kept, barrier
+assert bytes(memory) == b"\2" * 64
+""")

@@ -87,7 +87,9 @@ impl SyclQueue {
         if STUCK.load(Ordering::Relaxed) {
             return Err(stuck());
         }
-        Ok(self.responds(py)? && !self.reference.is_idle())
+        // The query takes the queue's locks, which another thread may hold during its wait, as may a submission that waits for a
+        // host task; a host task needs the GIL.
+        Ok(self.responds(py)? && !detach(py, || self.reference.is_idle()))
     }
 
     /// Waits for all commands that were submitted to it.
