@@ -222,5 +222,5 @@ for _ in range(10):
     for thread in threads:
         thread.join()
     del first, kept, barrier
-assert bytes(memory) == b"\2" * 64
+assert bytes(memory) == b"\\2" * 64
 """)
