@@ -35,8 +35,10 @@ const SUBMITTED: u32 = 1;
 const RUNNING: u32 = 2;
 const COMPLETE: u32 = 3;
 
-/// The interval between two polls of a wait: the initial one and the maximum.
+/// The minimum and the maximum of the interval between two polls of a wait.
 const POLL_INTERVALS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+/// The interval is the elapsed time divided by this: a wait ends late by that fraction at most.
+const POLLS: u32 = 16;
 
 /// The interval between two queries of the device's status during a wait.
 const LOSS_INTERVAL: Duration = Duration::from_millis(100);
@@ -163,7 +165,8 @@ impl EventRef {
     /// As [`wait`](Self::wait), but returns when `is_lost`, which is called from time to time: work on a lost device never
     /// completes, and SYCL reports such an event as submitted.
     pub(super) fn wait_unless(&self, mut is_lost: impl FnMut() -> bool) {
-        let (mut interval, mut checked) = (POLL_INTERVALS.0, Instant::now());
+        let started = Instant::now();
+        let mut checked = started;
         while matches!(self.status(), SUBMITTED | RUNNING) {
             if checked.elapsed() > LOSS_INTERVAL {
                 if is_lost() {
@@ -171,8 +174,8 @@ impl EventRef {
                 }
                 checked = Instant::now();
             }
-            thread::sleep(interval);
-            interval = POLL_INTERVALS.1.min(interval * 2);
+            let (shortest, longest) = POLL_INTERVALS;
+            thread::sleep((started.elapsed() / POLLS).clamp(shortest, longest));
         }
         if !self.is_complete() {
             // SAFETY: the reference is alive; dpctl catches exceptions.

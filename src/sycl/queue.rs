@@ -47,8 +47,9 @@ impl sealed::Comparable for Queue {
     }
 }
 
-/// The first version of libsycl whose empty queues have no pending work.
-const RELIABLE_EMPTY: u32 = 9;
+/// The first version of libsycl that counts commands of out-of-order queues which wait for a host task: an empty queue has none,
+/// and a barrier waits for them.
+const COUNTS_DEFERRED: u32 = 9;
 
 /// Whether a wait for a queue has failed.
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
@@ -135,6 +136,13 @@ impl QueueRef {
         unsafe { (self.functions().queue_is_in_order)(self.as_raw()) }
     }
 
+    /// Whether a [`barrier`](Self::barrier) waits for all work submitted before: before libsycl 9, that of an out-of-order queue
+    /// does not wait for host tasks.
+    #[must_use]
+    pub fn has_full_barriers(&self) -> bool {
+        self.library().sycl_version() >= COUNTS_DEFERRED || self.is_in_order()
+    }
+
     /// Whether all work submitted to the queue is complete, as after a wait. Always `false` before libsycl 9, which may not
     /// count work that waits for a host task of another queue.
     ///
@@ -142,7 +150,7 @@ impl QueueRef {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let library = self.library();
-        if library.sycl_version() < RELIABLE_EMPTY {
+        if library.sycl_version() < COUNTS_DEFERRED {
             return false;
         }
         // SAFETY: the reference is a `sycl::queue *`, which is the `this` of the method.
@@ -155,12 +163,13 @@ impl QueueRef {
 
     /// Waits until all work submitted to the queue is complete.
     ///
-    /// For an in-order queue, SYCL's own wait is a wait for the last command's event; this uses [`EventRef::wait`] instead.
+    /// SYCL's own wait holds the lock of SYCL's graph while it waits for a host task; this waits for a barrier's event instead,
+    /// which [`EventRef::wait`] polls, where the queue [has full barriers](Self::has_full_barriers).
     ///
     /// # Errors
     /// [`Error::Thrown`] with SYCL's message, for instance when the device is lost.
     pub fn wait(&self) -> Result<(), Error> {
-        if self.is_in_order()
+        if self.has_full_barriers()
             && let Ok(last) = self.barrier()
         {
             last.wait_unless(|| self.check_alive().is_err());
@@ -198,7 +207,8 @@ impl QueueRef {
         found.map_or(Ok(()), |device| device.check_alive())
     }
 
-    /// Submits a barrier: an event that completes after all work submitted to the queue before.
+    /// Submits a barrier: an event that completes after all work submitted to the queue before, if the queue [has full
+    /// barriers](Self::has_full_barriers).
     ///
     /// # Errors
     /// [`Error::Failed`].

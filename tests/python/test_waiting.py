@@ -172,8 +172,10 @@ ways = {
 thread = threading.Thread(target=ways[sys.argv[1]])
 thread.start()
 thread.join(0.02)
-for _ in range(50):
-    queue.memcpy_async(a, b, 64)  # Holds the GIL.
+for _ in range(50):  # All with the GIL held: a command, one that comes after a host task, and a host task.
+    queue.memcpy_async(a, b, 64)
+    queue.memcpy_async(a, b, 64, [kept])
+    queue._submit_keep_args_alive((a, b), [])
 thread.join()
 assert bytes(memory) == b"\\1" * 64
 """

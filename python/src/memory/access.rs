@@ -96,12 +96,14 @@ impl PyMemory {
             if !queue.has_work(py)? {
                 continue;
             }
-            // The GIL is released, as a barrier of an out-of-order queue also waits for host tasks, which need the GIL. SYCL
-            // holds a lock during that wait, and a thread that submits a kernel with the GIL held needs that lock.
-            if queue.reference().is_in_order() {
+            // The GIL is released, as the submission takes locks that another thread may hold during SYCL's wait for a host task,
+            // which needs the GIL.
+            if queue.reference().has_full_barriers() {
                 let queue = queue.reference();
                 let event = detach(py, || queue.barrier()).or_raise()?;
-                wait_list.add_sycl(event, Some(queue.clone()));
+                if !event.is_complete() {
+                    wait_list.add_sycl(event, Some(queue.clone()));
+                }
             } else {
                 queue.finish(py)?;
             }
