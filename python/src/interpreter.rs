@@ -84,6 +84,18 @@ impl ExitHook {
     }
 }
 
+/// Whether other threads of Python run than this one.
+///
+/// # Errors
+/// That of the import of `threading`.
+pub(crate) fn has_other_threads(py: Python<'_>) -> PyResult<bool> {
+    let threads = py.import(intern!(py, "threading"))?;
+    let count: usize = threads
+        .call_method0(intern!(py, "active_count"))?
+        .extract()?;
+    Ok(count > 1)
+}
+
 /// Releases the GIL for `call`, and acquires it again. The exit of the process waits for calls of the driver in it.
 #[inline(never)]
 pub(crate) fn detach<T: Send>(py: Python<'_>, call: impl FnOnce() -> T + Send) -> T {

@@ -1,11 +1,11 @@
 //! SYCL events.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 
 use super::library::Functions;
+use super::poll::Poll;
 use super::reference::sealed::{self, Calls};
 use super::reference::{Capsule, Class, Reference};
 use super::{ContextRef, Error, QueueRef};
@@ -34,11 +34,6 @@ const EVENT_SIZE: usize = 64;
 const SUBMITTED: u32 = 1;
 const RUNNING: u32 = 2;
 const COMPLETE: u32 = 3;
-
-/// The minimum and the maximum of the interval between two polls of a wait.
-const POLL_INTERVALS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
-/// The interval is the elapsed time divided by this: a wait ends late by that fraction at most.
-const POLLS: u32 = 16;
 
 /// The interval between two queries of the device's status during a wait.
 const LOSS_INTERVAL: Duration = Duration::from_millis(100);
@@ -165,8 +160,8 @@ impl EventRef {
     /// As [`wait`](Self::wait), but returns when `is_lost`, which is called from time to time: work on a lost device never
     /// completes, and SYCL reports such an event as submitted.
     pub(super) fn wait_unless(&self, mut is_lost: impl FnMut() -> bool) {
-        let started = Instant::now();
-        let mut checked = started;
+        let poll = Poll::start();
+        let mut checked = Instant::now();
         while matches!(self.status(), SUBMITTED | RUNNING) {
             if checked.elapsed() > LOSS_INTERVAL {
                 if is_lost() {
@@ -174,8 +169,7 @@ impl EventRef {
                 }
                 checked = Instant::now();
             }
-            let (shortest, longest) = POLL_INTERVALS;
-            thread::sleep((started.elapsed() / POLLS).clamp(shortest, longest));
+            poll.sleep();
         }
         if !self.is_complete() {
             // SAFETY: the reference is alive; dpctl catches exceptions.

@@ -19,6 +19,7 @@ mod error;
 mod event;
 mod exception;
 mod library;
+mod poll;
 mod queue;
 mod reference;
 

@@ -2,8 +2,10 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::library::Functions;
+use super::poll::Poll;
 use super::reference::sealed::{self, Calls, Comparison};
 use super::reference::{Capsule, Class, Comparable, Reference};
 use super::{ContextRef, DeviceRef, Error, EventRef};
@@ -47,9 +49,11 @@ impl sealed::Comparable for Queue {
     }
 }
 
-/// The first version of libsycl that counts commands of out-of-order queues which wait for a host task: an empty queue has none,
-/// and a barrier waits for them.
-const COUNTS_DEFERRED: u32 = 9;
+/// The first version of libsycl whose empty queues have no pending work.
+const RELIABLE_EMPTY: u32 = 9;
+
+/// How long a wait polls whether the queue is empty, which other threads may prevent by their submissions.
+const POLL_LIMIT: Duration = Duration::from_secs(1);
 
 /// Whether a wait for a queue has failed.
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
@@ -136,13 +140,6 @@ impl QueueRef {
         unsafe { (self.functions().queue_is_in_order)(self.as_raw()) }
     }
 
-    /// Whether a [`barrier`](Self::barrier) waits for all work submitted before: before libsycl 9, that of an out-of-order queue
-    /// does not wait for host tasks.
-    #[must_use]
-    pub fn has_full_barriers(&self) -> bool {
-        self.library().sycl_version() >= COUNTS_DEFERRED || self.is_in_order()
-    }
-
     /// Whether all work submitted to the queue is complete, as after a wait. Always `false` before libsycl 9, which may not
     /// count work that waits for a host task of another queue.
     ///
@@ -150,7 +147,7 @@ impl QueueRef {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let library = self.library();
-        if library.sycl_version() < COUNTS_DEFERRED {
+        if library.sycl_version() < RELIABLE_EMPTY {
             return false;
         }
         // SAFETY: the reference is a `sycl::queue *`, which is the `this` of the method.
@@ -163,13 +160,12 @@ impl QueueRef {
 
     /// Waits until all work submitted to the queue is complete.
     ///
-    /// SYCL's own wait holds the lock of SYCL's graph while it waits for a host task; this waits for a barrier's event instead,
-    /// which [`EventRef::wait`] polls, where the queue [has full barriers](Self::has_full_barriers).
+    /// For an in-order queue, SYCL's own wait is a wait for the last command's event; this uses [`EventRef::wait`] instead.
     ///
     /// # Errors
     /// [`Error::Thrown`] with SYCL's message, for instance when the device is lost.
     pub fn wait(&self) -> Result<(), Error> {
-        if self.has_full_barriers()
+        if self.is_in_order()
             && let Ok(last) = self.barrier()
         {
             last.wait_unless(|| self.check_alive().is_err());
@@ -194,6 +190,25 @@ impl QueueRef {
         waited.inspect_err(|_| HAS_FAILED.store(true, Ordering::Relaxed))
     }
 
+    /// As [`wait`](Self::wait), where other threads may submit with a lock that host tasks acquire: the GIL of Python.
+    ///
+    /// SYCL's own wait for an out-of-order queue holds the lock of SYCL's graph while commands wait for a host task, and a
+    /// submission acquires that lock. This polls whether the queue is empty, and waits only after a second.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn wait_beside_submissions(&self) -> Result<(), Error> {
+        let is_polled = !self.is_in_order() && self.library().sycl_version() >= RELIABLE_EMPTY;
+        let poll = Poll::start();
+        while is_polled && poll.elapsed() < POLL_LIMIT {
+            if self.is_idle() {
+                return Ok(());
+            }
+            poll.sleep();
+        }
+        self.wait()
+    }
+
     /// Checks that the driver does not report the queue's device as lost.
     pub(super) fn check_alive(&self) -> crate::error::Result<()> {
         let device = self.device().and_then(|device| device.native());
@@ -207,8 +222,8 @@ impl QueueRef {
         found.map_or(Ok(()), |device| device.check_alive())
     }
 
-    /// Submits a barrier: an event that completes after all work submitted to the queue before, if the queue [has full
-    /// barriers](Self::has_full_barriers).
+    /// Submits a barrier: an event that completes after all work submitted to the queue before. For in-order queues: in an
+    /// out-of-order one, a barrier also delays what is submitted later, until the host tasks before it are complete.
     ///
     /// # Errors
     /// [`Error::Failed`].

@@ -272,6 +272,12 @@ impl Devices {
     }
 }
 
+/// Whether a GPU has sub-devices.
+pub fn have_sub_devices() -> bool {
+    let mut devices = devices().all.iter();
+    devices.any(|device| !device.sub_devices.is_empty())
+}
+
 /// The layout that the environment describes, read once.
 fn of_environment() -> &'static Layout {
     static LAYOUT: Lazy<Layout> = Lazy::new();

@@ -3,6 +3,7 @@
 use level_zero_sys as sys;
 use level_zero_sys::extensions::{self, ze_mutable_command_list_exp_properties_t as MutableLists};
 
+use super::list::have_sub_devices;
 use super::{find, is_discrete};
 use crate::abi::arguments::{chain, output_structure, structures, text};
 use crate::abi::result::ZeResult;
@@ -25,9 +26,12 @@ pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNE
 /// SYCL's Level Zero adapters skip devices of other vendors.
 const VENDOR: u32 = 0x8086;
 
-/// The version of the architecture, 13.0.0, which no GPU has. SYCL's first adapter uses immediate command lists for versions from
-/// 12.60 on: its batches of regular lists have defects, and are slower here. From 20.1 on, SYCL would take the second adapter.
-const ARCHITECTURE: u32 = 13 << 22;
+/// The version of the architecture, 255.0.0, which no GPU has. From 20.1 on, SYCL uses its second adapter. The first one has
+/// defects where threads share a queue, host tasks included, and takes longer for a launch.
+const ARCHITECTURE: u32 = 255 << 22;
+/// The version where a GPU has sub-devices, 13.0.0, which no GPU has: SYCL's second adapter runs no kernels on sub-devices. From
+/// 12.60 on, the first one uses immediate command lists: its batches of regular lists have defects, and are slower here.
+const ARCHITECTURE_WITH_SUB_DEVICES: u32 = 13 << 22;
 
 /// `zeDeviceGetProperties`: whatever the type, the name says CPU. Execution units have one thread.
 ///
@@ -89,7 +93,11 @@ pub unsafe fn device_properties(
             }
             extensions::ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT => {
                 if let Some(version) = link.output::<extensions::ze_device_ip_version_ext_t>() {
-                    version.ipVersion = ARCHITECTURE;
+                    version.ipVersion = if have_sub_devices() {
+                        ARCHITECTURE_WITH_SUB_DEVICES
+                    } else {
+                        ARCHITECTURE
+                    };
                 }
             }
             extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES => {

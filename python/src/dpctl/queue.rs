@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use super::{Dpctl, address};
 use crate::errors::OrRaise;
-use crate::interpreter::detach;
+use crate::interpreter::{detach, has_other_threads};
 use zeusm::process::{Local, Owned};
 use zeusm::sycl::{Error, QueueRef};
 
@@ -103,8 +103,13 @@ impl SyclQueue {
         if Dpctl::get(py)?.is_inherited() {
             return self.finish_in_child(py);
         }
-        // This does not call dpctl's method, in which an exception of SYCL would terminate the process.
-        detach(py, || self.reference.wait()).or_raise()
+        // Neither calls dpctl's method, in which an exception of SYCL would terminate the process.
+        let wait = if has_other_threads(py)? {
+            QueueRef::wait_beside_submissions
+        } else {
+            QueueRef::wait // It waits without polls.
+        };
+        detach(py, || wait(&self.reference)).or_raise()
     }
 
     /// Waits in a fork's child for commands that the child has submitted. SYCL's host tasks, of which dpnp submits one with each

@@ -98,7 +98,7 @@ impl PyMemory {
             }
             // The GIL is released, as the submission takes locks that another thread may hold during SYCL's wait for a host task,
             // which needs the GIL.
-            if queue.reference().has_full_barriers() {
+            if queue.reference().is_in_order() {
                 let queue = queue.reference();
                 let event = detach(py, || queue.barrier()).or_raise()?;
                 if !event.is_complete() {

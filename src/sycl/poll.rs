@@ -1,0 +1,33 @@
+//! Waits that poll SYCL, whose own waits may hold the lock of SYCL's graph.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The minimum and the maximum of the interval between two polls.
+const INTERVALS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+/// The interval is the elapsed time divided by this, so a wait ends late by that fraction at most.
+const FRACTION: u32 = 16;
+
+/// A wait that polls.
+pub(super) struct Poll {
+    started: Instant,
+}
+
+impl Poll {
+    pub(super) fn start() -> Self {
+        Self {
+            started: Instant::now(),
+        }
+    }
+
+    /// The time since the start.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Sleeps until the next poll.
+    pub(super) fn sleep(&self) {
+        let (shortest, longest) = INTERVALS;
+        thread::sleep((self.elapsed() / FRACTION).clamp(shortest, longest));
+    }
+}
