@@ -46,7 +46,8 @@ def test_every_call_may_fail(fresh, driver, packages):
         env = {"ZEUSM_RUNTIME": str(driver), "ZEUSM_CPU_LIBRARY": str(runtime)}
         *wrong, last = fresh.run(PROGRAM, driver, packages, *plan, env=env).stdout.splitlines()
         assert int(last.removesuffix(" runs")) > 30, last
-        found += wrong
+        # dpctl also prints there, in a destructor whose call fails.
+        found += [line for line in wrong if not line.startswith("Call to sycl::free")]
     assert not found, "\n".join(found)
 
 
