@@ -84,16 +84,15 @@ impl ExitHook {
     }
 }
 
-/// Whether other threads of Python run than this one.
-///
-/// # Errors
-/// That of the import of `threading`.
-pub(crate) fn has_other_threads(py: Python<'_>) -> PyResult<bool> {
-    let threads = py.import(intern!(py, "threading"))?;
-    let count: usize = threads
-        .call_method0(intern!(py, "active_count"))?
-        .extract()?;
-    Ok(count > 1)
+/// Whether other threads of Python run than this one. At the end of the interpreter, where `threading` may be gone, none does.
+pub(crate) fn has_other_threads(py: Python<'_>) -> bool {
+    let count = || {
+        let threading = py.import(intern!(py, "threading"))?;
+        threading
+            .call_method0(intern!(py, "active_count"))?
+            .extract::<usize>()
+    };
+    count().is_ok_and(|count| count > 1)
 }
 
 /// Releases the GIL for `call`, and acquires it again. The exit of the process waits for calls of the driver in it.

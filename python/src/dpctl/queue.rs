@@ -103,8 +103,8 @@ impl SyclQueue {
         if Dpctl::get(py)?.is_inherited() {
             return self.finish_in_child(py);
         }
-        // Neither calls dpctl's method, in which an exception of SYCL would terminate the process.
-        let wait = if has_other_threads(py)? {
+        // Neither wait is dpctl's method, in which an exception of SYCL would terminate the process.
+        let wait = if has_other_threads(py) {
             QueueRef::wait_beside_submissions
         } else {
             QueueRef::wait // It waits without polls.
