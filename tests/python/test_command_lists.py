@@ -41,19 +41,32 @@ PROGRAM = """
     assert immediate > 0 and (regular > 0) == {is_regular}, (regular, immediate)
 """
 
+FIRST_ADAPTER, SECOND_ADAPTER = ({"SYCL_UR_USE_LEVEL_ZERO_V2": number} for number in "01")
+both_adapters = pytest.mark.parametrize(
+    "adapter", [FIRST_ADAPTER, SECOND_ADAPTER], ids=["first adapter", "second adapter"]
+)
+
 
 @pytest.mark.parametrize(
     ("variables", "is_regular"),
-    [({}, False), ({"UR_L0_USE_IMMEDIATE_COMMANDLISTS": "0"}, True)],
-    ids=["default", "batches"],
+    [
+        ({}, False),
+        (FIRST_ADAPTER, False),
+        ({"ZEUSM_CPU_TILES": "2"}, False),
+        (FIRST_ADAPTER | {"UR_L0_USE_IMMEDIATE_COMMANDLISTS": "0"}, True),
+    ],
+    ids=["default", "first adapter", "tiles", "batches"],
 )
 def test_sycl_uses_immediate_command_lists(fresh, stand_in, variables, is_regular):
     library = {"ZEUSM_RUNTIME": str(stand_in(COUNTS))}
     fresh(PROGRAM.format(is_regular=is_regular), env=library | variables)
 
 
+@both_adapters
 @pytest.mark.parametrize("devices", [("gpu:0", "cpu:0"), ("cpu:0", "gpu:0"), ("gpu:0", "gpu:1")])
-def test_an_in_order_queue_keeps_its_order_while_another_device_waits_for_it(fresh, devices):
+def test_an_in_order_queue_keeps_its_order_while_another_device_waits_for_it(
+    fresh, devices, adapter
+):
     """SYCL's first adapter then has the second copy wait for a barrier in another list only."""
     fresh(
         f"""
@@ -80,12 +93,13 @@ def test_an_in_order_queue_keeps_its_order_while_another_device_waits_for_it(fre
             beside.wait()
             assert memories[0].tobytes() == bytes([2]) * size
         """,
-        env={"ZEUSM_CPU_DEVICES": "2"},
+        env={"ZEUSM_CPU_DEVICES": "2"} | adapter,
     )
 
 
+@both_adapters
 @pytest.mark.parametrize("device", ["gpu", "cpu"])
-def test_a_command_submitted_while_another_thread_waits_is_waited_for(fresh, device):
+def test_a_command_submitted_while_another_thread_waits_is_waited_for(fresh, device, adapter):
     """When the other wait ends, SYCL's first adapter takes it for complete, unless a variable says otherwise."""
     fresh(
         f"""
@@ -118,5 +132,6 @@ def test_a_command_submitted_while_another_thread_waits_is_waited_for(fresh, dev
             thread.join()
             event.wait()
             assert end == b"\\2"
-        """
+        """,
+        env=adapter,
     )

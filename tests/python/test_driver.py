@@ -328,11 +328,13 @@ assert memory.tobytes() == b"\\4" * size
 @pytest.mark.parametrize(
     "look", ["memoryview", "bytes", "zeusm.memory.MemoryUSMShared.copy_to_host", "np.asarray"]
 )
-def test_a_device_lost_under_sycls_work_is_an_error(run, look):
+@pytest.mark.parametrize("adapter", ["0", "1"])
+def test_a_device_lost_under_sycls_work_is_an_error(run, look, adapter):
     """SYCL throws while zeusm waits for its queue, which must not terminate the process. Its first adapter keeps the lock of a
     queue whose wait has failed: zeusm does not wait for it again (NumPy asks twice), and the process ends without SYCL.
     """
-    run(f"""
+    run(
+        f"""
 import os
 
 import numpy as np
@@ -353,7 +355,9 @@ else:
     # NumPy ignores errors of the buffer protocol, and makes an array of the object itself.
     assert look is np.asarray and seen.dtype == object, look
 os._exit(0)
-""")
+""",
+        {"SYCL_UR_USE_LEVEL_ZERO_V2": adapter},
+    )
 
 
 @pytest.mark.parametrize("pool", ["1", "0"])
