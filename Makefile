@@ -66,8 +66,9 @@ $(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
 $(VENV_DOCS)/.requirements: requirements/venv-docs.txt
 $(VENV_DIST)/.requirements: requirements/venv-dist.txt
 $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
+# An interrupted installation leaves packages that pip takes for complete: the environment is made anew.
 %/.requirements: | setup
-	$(PYTHON) -m venv $*
+	$(PYTHON) -m venv --clear $*
 	$*/bin/pip install -q -r $(filter %.txt,$^)
 	@! command -v hardlink >/dev/null || hardlink -q -c $*
 	@touch $@
@@ -303,7 +304,7 @@ xe-sim: $(INTEL_ROOT)/.complete | setup ## Builds, lints and tests the simulated
 	cargo test --locked -p xe-sim --lib
 
 $(INTEL_VENV)/.requirements: requirements/venv-intel.txt | xe-sim
-	$(IN_INTEL_ROOT) python3 -m venv /opt/venv
+	$(IN_INTEL_ROOT) python3 -m venv --clear /opt/venv
 	$(IN_INTEL_ROOT) /opt/venv/bin/pip install -q --no-cache-dir -r $(CURDIR)/$<
 	@! command -v hardlink >/dev/null || hardlink -q -c $(INTEL_VENV)
 	@touch $@
