@@ -40,6 +40,7 @@ NOT_RUN = {
     "python/test_faults.py::": f"{CPU_RUNTIME}: the fault driver forwards to it",
     "test_several_devices.py::": CPU_RUNTIME,
     "test_presented_devices.py::": CPU_RUNTIME,
+    "test_command_lists.py::": CPU_RUNTIME,
     "test_an_operation_in_flight_retains_none_of_other_queues": CPU_RUNTIME,
     "test_dpctl_passes_its_own_tests_on_several_gpus": CPU_RUNTIME,
     "test_kernels.py": "it launches user kernels",
