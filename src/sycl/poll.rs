@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// The minimum and the maximum of the interval between two polls.
 const INTERVALS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
-/// The interval is the elapsed time divided by this, so a wait ends late by that fraction at most.
+/// The interval is the elapsed time divided by this, so a wait ends late by that fraction at most, or by the minimum.
 const FRACTION: u32 = 16;
 
 /// A wait that polls.

@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::library::Functions;
+use super::library::{Functions, Library};
 use super::poll::Poll;
 use super::reference::sealed::{self, Calls, Comparison};
 use super::reference::{Capsule, Class, Comparable, Reference};
@@ -51,6 +51,10 @@ impl sealed::Comparable for Queue {
 
 /// The first version of libsycl whose empty queues have no pending work.
 const RELIABLE_EMPTY: u32 = 9;
+
+fn has_reliable_empty(library: &Library) -> bool {
+    library.sycl_version() >= RELIABLE_EMPTY
+}
 
 /// How long a wait polls whether the queue is empty, which other threads may prevent by their submissions.
 const POLL_LIMIT: Duration = Duration::from_secs(1);
@@ -147,7 +151,7 @@ impl QueueRef {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let library = self.library();
-        if library.sycl_version() < RELIABLE_EMPTY {
+        if !has_reliable_empty(library) {
             return false;
         }
         // SAFETY: the reference is a `sycl::queue *`, which is the `this` of the method.
@@ -198,7 +202,7 @@ impl QueueRef {
     /// # Errors
     /// As there.
     pub fn wait_beside_submissions(&self) -> Result<(), Error> {
-        let is_polled = !self.is_in_order() && self.library().sycl_version() >= RELIABLE_EMPTY;
+        let is_polled = !self.is_in_order() && has_reliable_empty(self.library());
         let poll = Poll::start();
         while is_polled && poll.elapsed() < POLL_LIMIT {
             if self.is_idle() {

@@ -66,10 +66,6 @@ GIVES_BACK = {
 }
 
 
-# dpctl's message for a failed allocation of its own, which names neither function nor code.
-OF_DPCTL = "USM allocation failed"
-
-
 class Driver:
     """The control functions of the fault driver."""
 
@@ -263,8 +259,13 @@ def judge(step, error, function, code):
     if error is None:
         told = function in MAY_PASS or (function, code) in MAY_BE_MISSING | MAY_BE_REPEATED
         return [] if told else [f"{where}: the failure was not reported"]
-    if function.startswith("zeMemAlloc") and str(error) == OF_DPCTL:
-        return []
+    if (
+        step is exchange_with_dpctl
+        and type(error) is sys.modules["dpctl.memory"].USMAllocationError
+    ):
+        # The error of dpctl's own allocation names neither function nor code.
+        told = function == "zeMemAllocShared" and str(error) == "USM allocation failed"
+        return [] if told else [f"{where}: {error}"]
     if not isinstance(error, zeusm.LevelZeroError | zm.USMAllocationError | zm.IPCError):
         return [f"{where}: {type(error).__name__}: {error}"]
     if function not in str(error) or code not in str(error):
