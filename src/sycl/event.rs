@@ -169,7 +169,7 @@ impl EventRef {
                 }
                 checked = Instant::now();
             }
-            poll.sleep();
+            poll.pause();
         }
         if !self.is_complete() {
             // SAFETY: the reference is alive; dpctl catches exceptions.

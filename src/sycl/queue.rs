@@ -208,7 +208,7 @@ impl QueueRef {
             if self.is_idle() {
                 return Ok(());
             }
-            poll.sleep();
+            poll.pause();
         }
         self.wait()
     }
