@@ -1,0 +1,91 @@
+"""Differences between zeusm and dpctl in subclasses, copies and odd arguments: rows of docs/dpctl.md, on both packages."""
+
+import collections
+import sys
+import weakref
+
+import dpctl
+import dpctl.memory
+import pytest
+
+N = 4096
+KINDS = ("Device", "Shared", "Host")
+
+
+@pytest.fixture
+def dpctl_class(memory_class):
+    return getattr(dpctl.memory, memory_class.__name__)
+
+
+def test_slots_for_weak_references(memory_class, dpctl_class):
+    """dpctl's memory has no place for weak references, zeusm's has one already."""
+    theirs = type("WithSlot", (dpctl_class,), {"__slots__": ("__weakref__",)})(N)
+    assert weakref.ref(theirs)() is theirs
+    with pytest.raises(TypeError, match="__weakref__ slot"):
+        type("WithSlot", (memory_class,), {"__slots__": ("__weakref__",)})
+    ours = type("WithoutSlot", (memory_class,), {"__slots__": ()})(N)
+    assert weakref.ref(ours)() is ours
+
+
+def other_kind(memory_class):
+    """The class of another kind."""
+    module = sys.modules[memory_class.__module__]
+    return next(
+        getattr(module, f"MemoryUSM{kind}") for kind in KINDS if kind not in memory_class.__name__
+    )
+
+
+def test_the_place_of_a_copy(memory_class, dpctl_class):
+    queue = dpctl.SyclQueue("level_zero:cpu")
+    theirs = other_kind(dpctl_class)(dpctl_class(N, queue=queue), copy=True)
+    assert theirs.sycl_device != queue.sycl_device
+    for copy_class in memory_class, other_kind(memory_class):
+        ours = copy_class(memory_class(N, queue=queue), copy=True)
+        assert ours.sycl_queue == queue
+
+
+class Exporter:
+    """An object that exports memory without being memory."""
+
+    def __init__(self, interface):
+        self.__sycl_usm_array_interface__ = interface
+
+
+class Failing:
+    """An integer whose conversion fails."""
+
+    def __index__(self):
+        raise ArithmeticError("the reason")
+
+
+def test_a_failing_conversion(memory_class, dpctl_class):
+    with pytest.raises(ArithmeticError, match="the reason"):
+        dpctl_class(N, alignment=Failing())
+    with pytest.raises(ValueError, match="alignment must be") as raised:
+        memory_class(N, alignment=Failing())
+    assert isinstance(raised.value.__cause__, ArithmeticError)
+
+
+def test_other_classes_of_dictionaries_and_shapes(memory_class, dpctl_class):
+    memory = dpctl_class(N)
+    ordered = Exporter(collections.OrderedDict(memory.__sycl_usm_array_interface__))
+    with pytest.raises(TypeError, match="dict"):
+        dpctl_class(ordered)
+    assert memory_class(ordered)._pointer == memory._pointer
+    iterated = memory.__sycl_usm_array_interface__
+    iterated["shape"] = iter((N,))
+    with pytest.raises(ValueError, match="Shape"):
+        dpctl_class(Exporter(iterated))
+    iterated["shape"] = iter((N,))
+    assert memory_class(Exporter(iterated)).nbytes == N
+
+
+def test_a_copy_from_what_has_no_dictionary(memory_class, dpctl_class):
+    exporter = Exporter("no dictionary")
+    with pytest.raises(TypeError):
+        dpctl_class(N).copy_from_device(exporter)
+    with pytest.raises(ValueError, match="dict"):
+        memory_class(N).copy_from_device(exporter)
+    for importing in dpctl_class, memory_class:
+        with pytest.raises(ValueError):
+            importing(exporter)
