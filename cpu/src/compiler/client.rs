@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 
@@ -33,8 +33,8 @@ static COMPILER: PerProcess<Mutex<Option<Compiler>>> = PerProcess::new();
 
 /// Builds a module to the device's own code; one at a time.
 ///
-/// A compiler that dies is replaced once. It may have died between two jobs, been killed, or crashed as the OpenCL
-/// runtime's compiler does now and then on modules that it builds the next time.
+/// A compiler that has died between two jobs is replaced. One that dies in a job is replaced once: it may have been killed, or
+/// have crashed as the OpenCL runtime's compiler does now and then on modules that it builds the next time.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -42,13 +42,16 @@ pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
     let mut place = COMPILER.get().lock();
     let mut failure =
         Failure::Unavailable("the compiling process ends as soon as it starts".to_owned());
-    for _ in 0..2 {
+    let mut tries = 0;
+    while tries < 2 {
+        let is_new = place.is_none();
         let compiler = match &mut *place {
             Some(compiler) => compiler,
             empty => empty
                 .insert(Compiler::start().map_err(|why| Failure::Unavailable(why.to_string()))?),
         };
         let has_begun = compiler.begin(job).is_ok();
+        tries += usize::from(has_begun || is_new);
         if has_begun && let Ok(outcome) = read_outcome(&mut Link(&compiler.socket)) {
             return outcome;
         }
@@ -113,6 +116,8 @@ impl Compiler {
         let mut first = Command::new(dynamic_linker()?)
             .arg(library()?)
             .env(opencl::LIBRARY_VARIABLE, opencl)
+            // Ctrl-C is for the processes of the program's group, and the program may handle it and continue.
+            .process_group(0)
             .stdin(OwnedFd::from(theirs))
             .stdout(copy()?)
             .stderr(copy()?)

@@ -13,7 +13,7 @@ use super::quiesce::{self, Call};
 use super::{OpenError, Queue, find};
 use crate::process::PerProcess;
 use crate::process::sync::{Lazy, Mutex};
-use crate::system::maps;
+use crate::system::{maps, signals};
 
 /// The function that sets an argument to any pointer: of `cl_intel_unified_shared_memory`, or of shared virtual memory.
 type SetPointer = unsafe extern "C" fn(cl_kernel, cl::cl_uint, *const c_void) -> cl_int;
@@ -66,7 +66,9 @@ impl Runtime {
         let _call = Call::begin();
         match RUNTIME.get() {
             Some(runtime) => Ok(runtime),
-            None => Self::find().map(|runtime| RUNTIME.get_or_make(|| runtime)),
+            // Intel's runtime sets the handlers of LLVM for 15 signals. They call none that the program had set, and at one of
+            // them, such as SIGINT, LLVM sets all actions that it had found.
+            None => signals::preserved(Self::find).map(|runtime| RUNTIME.get_or_make(|| runtime)),
         }
     }
 

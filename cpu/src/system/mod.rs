@@ -1,5 +1,5 @@
 //! The machine and this process as the operating system reports them: processors, memory, stacks, time, mapped
-//! files, errors, variables.
+//! files, errors, variables, signals.
 
 pub mod clock;
 pub mod descriptor;
@@ -8,6 +8,7 @@ pub mod errno;
 pub mod maps;
 pub mod memory;
 pub mod processor;
+pub mod signals;
 pub mod stack;
 
 /// The size of a page.

@@ -1,0 +1,77 @@
+//! The actions of the process for signals.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use libc::{c_int, sigaction};
+
+/// The actions for all signals.
+struct Actions(Vec<(c_int, sigaction)>);
+
+impl Actions {
+    /// Those of now.
+    fn now() -> Self {
+        let all = 1..=libc::SIGRTMAX();
+        Self(
+            all.filter_map(|signal| Some((signal, action(signal)?)))
+                .collect(),
+        )
+    }
+
+    /// Sets them again where the handler is another one now.
+    fn restore(&self) {
+        for (signal, before) in &self.0 {
+            if action(*signal).is_some_and(|now| now.sa_sigaction != before.sa_sigaction) {
+                // SAFETY: the action was in effect before, so its handler can be called.
+                unsafe { sigaction(*signal, before, ptr::null_mut()) };
+            }
+        }
+    }
+}
+
+/// The action for a signal; `None` for those of the C library.
+fn action(signal: c_int) -> Option<sigaction> {
+    let mut action = MaybeUninit::zeroed();
+    // SAFETY: the call writes the action; zeros are a valid one.
+    unsafe {
+        (sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0).then(|| action.assume_init())
+    }
+}
+
+/// Calls `load`, which may load and initialise a library, and undoes what that changes in the process's actions for signals.
+pub fn preserved<T>(load: impl FnOnce() -> T) -> T {
+    let before = Actions::now();
+    let result = load();
+    before.restore();
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    extern "C" fn ignore(_: c_int) {}
+
+    fn handler(signal: c_int) -> usize {
+        action(signal)
+            .expect("an application's signal")
+            .sa_sigaction
+    }
+
+    #[test]
+    fn handlers_of_a_library_do_not_stay() {
+        let ours = ignore as *const () as usize;
+        // SAFETY: the handler does nothing. No other test uses these signals.
+        unsafe {
+            libc::signal(libc::SIGURG, ours);
+            preserved(|| {
+                libc::signal(libc::SIGURG, libc::SIG_DFL);
+                libc::signal(libc::SIGWINCH, ours);
+                libc::signal(libc::SIGRTMAX(), libc::SIG_IGN);
+            });
+        }
+        assert_eq!(handler(libc::SIGURG), ours);
+        assert_eq!(handler(libc::SIGWINCH), libc::SIG_DFL);
+        assert_eq!(handler(libc::SIGRTMAX()), libc::SIG_DFL);
+    }
+}
