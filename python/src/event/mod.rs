@@ -1,5 +1,6 @@
 //! `Event`, the completion of an asynchronous operation, and wait lists.
 
+mod awaited;
 mod wait_list;
 
 use std::sync::Arc;
@@ -330,11 +331,7 @@ impl PyEvent {
     }
 
     fn __await__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py()
-            .import("asyncio")?
-            .call_method0("get_running_loop")?
-            .call_method1("run_in_executor", (slf.py().None(), slf.getattr("wait")?))?
-            .call_method0("__await__")
+        awaited::iterator(slf)
     }
 
     fn __repr__(&self) -> String {
