@@ -74,12 +74,11 @@ for name, write in writes.items():
 """
 
 
-@pytest.mark.parametrize("accesses", [READS, WRITES], ids=["reads", "writes"])
 @pytest.mark.parametrize(
     ("device", "gpus"), [("level_zero:gpu:0", 1), ("level_zero:cpu:0", 1), ("level_zero:gpu:1", 2)]
 )
-def test_accesses_come_after_the_work_of_a_dlpack_consumer(fresh, usm_type, device, gpus, accesses):
-    program = PRELUDE + "x = tensor.from_dlpack(array)\n" + accesses
+def test_accesses_come_after_the_work_of_a_dlpack_consumer(fresh, usm_type, device, gpus):
+    program = PRELUDE + "x = tensor.from_dlpack(array)\n" + READS + WRITES
     fresh(program, device, usm_type, env={"ZEUSM_CPU_DEVICES": str(gpus)})
 
 
