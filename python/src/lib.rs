@@ -58,7 +58,7 @@ mod _zeusm {
     #[pymodule_export]
     use super::array::{
         PyPointerAttributes, UsmArray, array_from_pickle, as_usm_array, asarray, empty,
-        from_dlpack, from_sycl_usm_array_interface, pointer_attributes,
+        from_dlpack, from_sycl_usm_array_interface, pointer_attributes, shared_queue,
     };
     #[pymodule_export]
     use super::construct::as_usm_memory;

@@ -7,14 +7,7 @@ from functools import cache
 from typing import Any
 
 from zeusm._numba import NOT_ACCESSIBLE, unboxing
-from zeusm._zeusm import UsmArray
-
-
-def _shared_queue(array: UsmArray) -> Any:
-    """Return dpctl's cached queue of the array's context; all arrays of a kernel must have the same queue."""
-    import dpctl
-
-    return dpctl.get_device_cached_queue((array.sycl_context, array.sycl_device))
+from zeusm._zeusm import UsmArray, _shared_queue
 
 
 def _as_dpctl(array: UsmArray, queue_key: int, on_host: bool) -> Any:
@@ -31,7 +24,7 @@ def _as_dpctl(array: UsmArray, queue_key: int, on_host: bool) -> Any:
             f"the elements of {array!r} are not aligned, as fields of packed records are not, and kernels need them "
             "to be: give the kernel copy.copy(array), or use records with padding"
         )
-    queue = _shared_queue(array)
+    queue = _shared_queue(array)  # All arrays of a kernel must have the same queue.
     if hash(queue) != queue_key:
         # Numba caches the types of host-accessible arrays by element type, dimensions and layout only.
         raise ValueError(

@@ -82,6 +82,19 @@ def test_accesses_come_after_the_work_of_a_dlpack_consumer(fresh, usm_type, devi
     fresh(program, device, usm_type, env={"ZEUSM_CPU_DEVICES": str(gpus)})
 
 
+@pytest.mark.parametrize("engines", ["device", "queue"])
+def test_accesses_to_memory_of_another_queue_than_the_consumers(fresh, usm_type, engines):
+    """DLPack has no queue, so the consumer takes the shared one."""
+    own = """
+queue = dpctl.SyclQueue(array.sycl_context, array.sycl_device)
+array = zeusm.asarray(array, queue=queue, copy=True)
+assert array.sycl_queue == queue
+x = tensor.from_dlpack(array)
+"""
+    program = PRELUDE + own + READS + WRITES
+    fresh(program, "level_zero:gpu:0", usm_type, env={"ZEUSM_CPU_ENGINES": engines})
+
+
 def test_accesses_to_imported_host_memory(fresh):
     """The first consumer of the peer's array is zeusm, and the second one the peer itself."""
     program = """

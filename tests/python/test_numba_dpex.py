@@ -38,6 +38,15 @@ def increment_number(item, x):
     x[()] = x[()] + 1
 
 
+@numba_dpex.kernel
+def compute(item, x):
+    i = item.get_id(0)
+    value = i
+    for k in range(20000):
+        value = (value * 3 + k) % 1000003
+    x[i] = value + 1
+
+
 @numba_dpex.dpjit
 def launch(x, y):
     numba_dpex.call_kernel(increment, numba_dpex.Range(N), x, y)
@@ -121,6 +130,19 @@ def test_each_context_has_its_queue():
     assert [array.copy_to_host()[0] for array in arrays] == [2, 2]
     with pytest.raises(Exception, match="same queue"):
         run(*arrays)
+
+
+@pytest.mark.parametrize("properties", [{}, {"property": "in_order"}])
+def test_accesses_come_after_asynchronous_kernels(usm_type, properties):
+    """Kernels of numba-dpex are on the shared queue, whatever the array's is."""
+    shared = zeusm.empty(1, usm_type=usm_type).sycl_queue
+    own = dpctl.SyclQueue(shared.sycl_context, shared.sycl_device, **properties)
+    for _ in range(5):
+        array = zeusm.asarray(np.zeros(N, "i8"), usm_type=usm_type, queue=own)
+        task, kernel = numba_dpex.call_kernel_async(compute, numba_dpex.Range(N), (), array)
+        assert array.copy_to_host().all()
+        kernel.wait()
+        task.wait()
 
 
 def test_an_array_taken_for_one_of_another_context_is_refused():

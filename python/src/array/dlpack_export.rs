@@ -164,8 +164,13 @@ fn capsule<'py>(
         ));
     }
     let item = fields::item_for_peer(array).map_err(PyBufferError::new_err)?;
-    if memory.kind == UsmKind::Host && device != Device::Cpu {
-        exchange_host_memory(py, memory.context_device())?;
+    match (device, memory.kind) {
+        (Device::Cpu, _) => {}
+        (_, UsmKind::Host) => exchange_host_memory(py, memory.context_device())?,
+        _ => {
+            let own = memory.binding.queue();
+            memory.context_device().share_queue(py, own)?;
+        }
     }
     let tensor = Tensor {
         pointer: memory.for_export(py)?,

@@ -145,3 +145,15 @@ fn described(owner: &Bound<'_, PyAny>, dictionary: &Bound<'_, PyDict>) -> PyResu
         .map_err(|error| invalid(&error))?;
     UsmArray::new(&base, found.element, layout)
 }
+
+/// Returns dpctl's cached queue of the array's context and device, for packages that use it for any array. The work on the
+/// array's own queue is complete when this returns, and accesses to the array wait for both queues from now on.
+#[pyfunction(name = "_shared_queue")]
+pub(crate) fn shared_queue(py: Python<'_>, array: &UsmArray) -> PyResult<Py<PyAny>> {
+    let memory = array.memory();
+    let shared = memory
+        .context_device()
+        .share_queue(py, memory.binding.queue())?;
+    memory.for_queue(py)?;
+    Ok(shared.object().clone_ref(py))
+}

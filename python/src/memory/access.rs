@@ -268,17 +268,20 @@ impl PyMemory {
             .try_for_each(|queue| self.after_queue(py, queue))
     }
 
-    /// The memory's SYCL queue and, for host memory that was exchanged by DLPack, that of the context's first device.
+    /// The memory's SYCL queue, and those of packages that take another one for it: dpctl's cached queue of the device and, for
+    /// host memory that was exchanged by DLPack, that of the context's first device.
     #[inline]
     fn sycl_queues(&self) -> impl Iterator<Item = &SyclQueue> {
         let own = self.binding.queue();
+        let shared = self.context_device().shared_queue();
         let of_first = match self.kind {
             UsmKind::Host => self.context_device().host_queue(),
             _ => None,
         };
         let is_other =
-            |queue: &&SyclQueue| own.is_none_or(|own| own.reference() != queue.reference());
-        own.into_iter().chain(of_first.filter(is_other))
+            move |queue: &&SyclQueue| own.is_none_or(|own| own.reference() != queue.reference());
+        own.into_iter()
+            .chain(shared.into_iter().chain(of_first).filter(is_other))
     }
 
     fn after_queue(&self, py: Python<'_>, queue: &SyclQueue) -> PyResult<()> {

@@ -1,6 +1,7 @@
 //! A context and a device of it, with their queue for copies and their SYCL context.
 
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use once_cell::race::OnceBox;
@@ -30,6 +31,10 @@ pub(crate) struct ContextDevice {
     pub(super) root: OnceBox<RootDevice>,
     /// The queue beside its own that may have work on host memory, once there is one; the same for all entries of a context.
     host_queue: Arc<OnceBox<&'static SyclQueue>>,
+    /// dpctl's cached queue, once it was needed.
+    cached_queue: OnceBox<SyclQueue>,
+    /// Whether the cached queue may have work on memory whose own queue is another one.
+    is_queue_shared: AtomicBool,
     /// The barriers for SYCL events of zeusm's operations.
     pub(super) barriers: Owned<Barriers>,
 }
@@ -172,6 +177,8 @@ impl ContextDevice {
             queue: OnceBox::new(),
             root: OnceBox::new(),
             host_queue: Arc::default(),
+            cached_queue: OnceBox::new(),
+            is_queue_shared: AtomicBool::new(false),
             barriers: Owned::new(Barriers::new()),
         }))
     }
@@ -197,6 +204,8 @@ impl ContextDevice {
             queue: OnceBox::new(),
             root: OnceBox::new(),
             host_queue: Arc::default(),
+            cached_queue: OnceBox::new(),
+            is_queue_shared: AtomicBool::new(false),
             barriers: Owned::new(Barriers::new()),
         };
         Ok(Self::enter(new))
@@ -246,6 +255,33 @@ impl ContextDevice {
     pub(super) fn set_host_queue(&self, queue: &'static SyclQueue) {
         // Two threads set the same.
         let _ = self.host_queue.set(Box::new(queue));
+    }
+
+    /// dpctl's cached queue, if it may have work on memory of other queues.
+    #[inline]
+    pub(crate) fn shared_queue(&self) -> Option<&SyclQueue> {
+        if self.is_queue_shared.load(Ordering::Relaxed) {
+            self.cached_queue.get()
+        } else {
+            None
+        }
+    }
+
+    /// To be called before a package that takes dpctl's cached queue for the memory's can have memory of the queue `own`. From now
+    /// on, accesses to memory of the context and device wait for the cached queue, too.
+    pub(crate) fn share_queue(
+        &self,
+        py: Python<'_>,
+        own: Option<&SyclQueue>,
+    ) -> PyResult<&SyclQueue> {
+        let cached = self.cached_queue.get_or_try_init(|| {
+            let queue = SyclQueue::new(&self.cached_sycl_queue(py)?)?;
+            PyResult::Ok(Box::new(queue))
+        })?;
+        if own.is_none_or(|own| own.reference() != cached.reference()) {
+            self.is_queue_shared.store(true, Ordering::Relaxed);
+        }
+        Ok(cached)
     }
 
     /// A new `dpctl.SyclQueue`.
