@@ -60,8 +60,8 @@ class! {
     ///     In bytes; 0 for the runtime's choice, or a power of two of at most 2 MiB.
     /// queue : optional
     ///     A `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string or a capsule, which determines the context
-    ///     and the device; by default dpctl's default Level Zero device and its context, or without dpctl a context of
-    ///     zeusm's own.
+    ///     and the device; by default that of `other`, or for a number of bytes dpctl's default Level Zero device and its
+    ///     context, without dpctl a context of zeusm's own.
     /// copy : bool
     ///     Whether to copy the memory of `other` to a new allocation, which may be of another kind or context.
     /// pool : MemoryPool or bool, optional
