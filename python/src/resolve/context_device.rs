@@ -260,7 +260,7 @@ impl ContextDevice {
     /// dpctl's cached queue, if it may have work on memory of other queues.
     #[inline]
     pub(crate) fn shared_queue(&self) -> Option<&SyclQueue> {
-        if self.is_queue_shared.load(Ordering::Relaxed) {
+        if self.is_queue_shared.load(Ordering::Acquire) {
             self.cached_queue.get()
         } else {
             None
@@ -279,7 +279,7 @@ impl ContextDevice {
             PyResult::Ok(Box::new(queue))
         })?;
         if own.is_none_or(|own| own.reference() != cached.reference()) {
-            self.is_queue_shared.store(true, Ordering::Relaxed);
+            self.is_queue_shared.store(true, Ordering::Release);
         }
         Ok(cached)
     }
