@@ -456,7 +456,10 @@ fn threads_chain_queues() {
                     let zero = fill(first, &memory, 0xee);
                     second.barrier(&[zero]).unwrap();
                     wait(&fill(second, &memory, value));
-                    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == value));
+                    let found = memory.as_slice().unwrap();
+                    let wrong = found.iter().position(|&byte| byte != value);
+                    let wrong = wrong.map(|index| (index, found[index]));
+                    assert_eq!(wrong, None, "the first byte that is not {value}");
                 }
             });
         }

@@ -49,6 +49,10 @@ pub(super) struct State {
     pub(super) retired: Vec<Retired>,
     /// The event of the newest operation, on which the next one waits.
     pub(super) last: Option<Event>,
+    /// Whether the device may still be writing an event that is complete: Intel's driver has it write the time of the end in two
+    /// halves, the first of which completes the event. A second half that comes after the host's reset, for another operation,
+    /// would complete the event again. The event is therefore not reused before the next operation of the list is complete.
+    ends_late: bool,
     /// The number of the operation in flight that signals no event.
     pub(super) unsignalled: Option<u64>,
     /// The number of the newest operation that signalled no event, and the event that was appended after it.
@@ -68,6 +72,7 @@ impl List {
         let commands = retry_out_of_memory(|| CommandList::new(context, device))?;
         let state = State {
             commands: Some(Arc::new(commands)),
+            ends_late: !context.driver().is_cpu_runtime(),
             ..State::default()
         };
         Ok(Self {
@@ -199,7 +204,10 @@ impl List {
         })?;
         event.set_submitted(Ok(()));
         state.unsignalled = None;
-        state.set_last(&event);
+        if let Some(before) = state.set_last(&event) {
+            let own = event.number_in(&self.events);
+            state.retained.insert(own, event.clone(), Box::new(before));
+        }
         state.end = Some((number, event));
         Ok(())
     }
@@ -229,12 +237,11 @@ impl State {
 
     /// Whether no operation is in flight.
     pub(super) fn is_idle(&mut self) -> bool {
-        if self.last.as_ref().is_some_and(Event::is_over) {
+        let is_over = self.last.as_ref().is_none_or(Event::is_over);
+        if is_over && !self.ends_late {
             self.last = None;
         }
-        self.last.is_none()
-            && self.unsignalled.is_none()
-            && self.retired_wait_for().next().is_none()
+        is_over && self.unsignalled.is_none() && self.retired_wait_for().next().is_none()
     }
 
     /// The events that failed appends may have left the device waiting for.
@@ -250,11 +257,13 @@ impl State {
         self.unsignalled_count
     }
 
-    /// Records the newest operation; returns the event of the one before, which the caller drops outside the lock.
+    /// Records the newest operation; returns the event of the one before, if that must live until this one is complete.
+    #[must_use]
     pub(super) fn set_last(&mut self, event: &Event) -> Option<Event> {
         self.numbered += 1;
         event.set_number(self.numbered);
-        self.last.replace(event.clone())
+        let before = self.last.replace(event.clone());
+        before.filter(|_| self.ends_late)
     }
 }
 

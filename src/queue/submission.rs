@@ -341,19 +341,18 @@ impl Next<'_> {
         Ok(self.enter(Vec::new()))
     }
 
-    /// Makes it the newest operation and unlocks the list. The events of the wait list are not reused, and the retired command
-    /// lists not destroyed, before this operation is complete.
+    /// Makes it the newest operation and unlocks the list. The events of the wait list and of the operation before are not
+    /// reused, and the retired command lists not destroyed, before this operation is complete.
     fn enter(mut self, retired: Vec<Retired>) -> Event {
         let before = self.state.set_last(&self.event);
-        if !self.awaited.is_empty() || !retired.is_empty() {
+        if !self.awaited.is_empty() || !retired.is_empty() || before.is_some() {
             let number = self.event.number_in(&self.list.events);
-            let operands = Box::new((self.awaited, retired));
+            let operands = Box::new((self.awaited, retired, before));
             let retained = &mut self.state.retained;
             retained.insert(number, self.event.clone(), operands);
         }
         let has_complete = self.state.retained.has_complete();
         drop(self.state);
-        drop(before);
         if has_complete {
             self.list.drop_complete();
         }
