@@ -318,8 +318,8 @@ test-intel: xe-sim $(INTEL_VENV)/.zeusm ## The tests on Intel's own driver over 
 	RESUME=$(INTEL_RESUME) ONLY="$(INTEL_ONLY)" sh tools/test_intel.sh $(XE_SIM) $(INTEL_ROOT) $(INTEL_MACHINES)
 
 # The Rust and the Python tests of what calls the driver most, and one of injected faults.
-INTEL_PART := deps/asynchronous- deps/memory- deps/operands- deps/peer_copy- deps/queue- lists test_async test_buffer test_copies \
-	test_driver test_exchange test_history test_pool test_sharing intel/test_faults
+INTEL_PART := deps/asynchronous- slow-asynchronous deps/memory- deps/operands- deps/peer_copy- deps/queue- lists test_async \
+	test_buffer test_copies test_driver test_exchange test_history test_pool test_sharing intel/test_faults
 .PHONY: test-intel-part
 test-intel-part: ## What CI runs of test-intel: the tests of memory and queues, on one machine
 	sh tools/test_intel_part.sh $(INTEL_ROOT) lnl $(INTEL_PART)

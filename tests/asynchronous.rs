@@ -444,6 +444,23 @@ fn the_duration_of_a_callers_timing_is_never_negative() {
 }
 
 #[test]
+fn an_event_that_is_used_again_completes_with_its_operation() {
+    let (context, device, queue) = setup();
+    for _ in 0..50 {
+        let memory = || SharedMemory::new(&context, &device, 4096).unwrap();
+        let (one, two, three) = (memory(), memory(), memory());
+        wait(&fill(&queue, &one, 1));
+        // The event of the first one may be free now, and serve for the third one.
+        let second = fill(&queue, &two, 2);
+        wait(&fill(&queue, &three, 3));
+        wait(&second);
+        for (memory, value) in [(&one, 1), (&two, 2), (&three, 3)] {
+            assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == value));
+        }
+    }
+}
+
+#[test]
 fn threads_chain_queues() {
     let (context, device, first) = setup();
     let second = Queue::new(&context, &device).unwrap();

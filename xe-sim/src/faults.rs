@@ -6,7 +6,8 @@
 //! - `XE_SIM_STOP=hang:5`: the fifth copy or fill hangs after its first bytes, and the kernel bans the queue; with `fault:5`
 //!   it accesses an unbound address; with `lost:5` the device is lost; with `wedged:5` or `gone:5` all later requests fail
 //!   too, as the kernel does when it gives a device up, or when it is unplugged.
-//! - `XE_SIM_SLOW=7`: each copy, fill and post-sync write is delayed by up to a millisecond; the value is the random seed.
+//! - `XE_SIM_SLOW=7`: each copy, fill, post-sync write and store of a register is delayed by up to a millisecond; the value is
+//!   the random seed.
 //! - `XE_SIM_VRAM=268435456`: the size of the device-local memory (VRAM).
 //! - `XE_SIM_BAR=268435456`: the size of the host-visible part of VRAM (small BAR).
 

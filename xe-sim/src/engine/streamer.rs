@@ -173,6 +173,7 @@ impl<'a> Streamer<'a> {
             }
             Command::StoreRegisterMem => {
                 let word = self.registers.get(register(dwords[1]));
+                faults::delay();
                 self.space().store(address(dwords, 2), word)?;
             }
             Command::Math => alu::run(&dwords[1..], &mut self.registers),
