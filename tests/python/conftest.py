@@ -67,6 +67,14 @@ def memory_class(usm_type):
     return CLASSES[usm_type]
 
 
+@pytest.fixture
+def dpctl_class(memory_class):
+    """dpctl's class of the same name."""
+    import dpctl.memory
+
+    return getattr(dpctl.memory, memory_class.__name__)
+
+
 @pytest.fixture(params=["shared", "host"])
 def host_class(request):
     """The classes of host-accessible memory."""

@@ -17,11 +17,6 @@ from test_buffer import SIMPLE, Buffer, get_buffer, release_buffer
 N = 4096
 
 
-@pytest.fixture
-def dpctl_class(memory_class):
-    return getattr(dpctl.memory, memory_class.__name__)
-
-
 class Described:
     """Memory whose interface has some fields replaced."""
 

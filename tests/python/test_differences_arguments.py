@@ -13,11 +13,6 @@ import zeusm.memory
 N = 4096
 
 
-@pytest.fixture
-def dpctl_class(memory_class):
-    return getattr(dpctl.memory, memory_class.__name__)
-
-
 def test_fills_with_what_is_no_integer(memory_class, dpctl_class):
     theirs = dpctl_class(N)
     theirs.memset(1.9)

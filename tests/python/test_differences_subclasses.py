@@ -12,11 +12,6 @@ N = 4096
 KINDS = ("Device", "Shared", "Host")
 
 
-@pytest.fixture
-def dpctl_class(memory_class):
-    return getattr(dpctl.memory, memory_class.__name__)
-
-
 def test_slots_for_weak_references(memory_class, dpctl_class):
     """dpctl's memory has no place for weak references, zeusm's has one already."""
     theirs = type("WithSlot", (dpctl_class,), {"__slots__": ("__weakref__",)})(N)

@@ -20,12 +20,6 @@ PATTERN = bytes(i % 251 for i in range(N))
 DPCTL_CLASSES = [getattr(dpctl.memory, f"MemoryUSM{kind}") for kind in ("Device", "Shared", "Host")]
 
 
-@pytest.fixture
-def dpctl_class(memory_class):
-    """dpctl's class of the same name."""
-    return getattr(dpctl.memory, memory_class.__name__)
-
-
 def same(one, other):
     """Whether both objects describe the same memory alike."""
     assert one._pointer == other._pointer
