@@ -53,9 +53,12 @@ help: ## Lists the targets
 setup: ## Installs missing dependencies of the build (apt)
 	@sh tools/setup.sh
 
-.PHONY: build
+.PHONY: build build-tests
 build: | setup ## The crates, for development
 	cargo build $(WORKSPACE) --locked
+
+build-tests: build
+	cargo test $(WORKSPACE) --locked --no-run
 
 # --- the Python package --------------------------------------------------------------------------
 
@@ -66,10 +69,11 @@ $(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
 $(VENV_DOCS)/.requirements: requirements/venv-docs.txt
 $(VENV_DIST)/.requirements: requirements/venv-dist.txt
 $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
-# An interrupted installation leaves packages that pip takes for complete: the environment is made anew.
+# An interrupted installation leaves packages that pip takes for complete: the environment is made anew. Python compiles the
+# modules that are imported.
 %/.requirements: | setup
 	$(PYTHON) -m venv --clear $*
-	$*/bin/pip install -q -r $(filter %.txt,$^)
+	$*/bin/pip install -q --no-compile -r $(filter %.txt,$^)
 	@! command -v hardlink >/dev/null || hardlink -q -c $*
 	@touch $@
 
@@ -87,8 +91,13 @@ wheel: dist/.built ## The wheel, in dist/
 	@touch $@
 .SECONDARY:
 
-.PHONY: venvs
-venvs: $(VENV)/.zeusm $(NUMBA_DPEX) ## .venv (dpctl, dpnp) and .venv-numba-dpex, with zeusm in both
+# The downloads of one environment go on beside the installation of the other, and beside cargo.
+.PHONY: venvs prepare
+venvs: | setup ## .venv (dpctl, dpnp) and .venv-numba-dpex, with zeusm in both
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.zeusm $(NUMBA_DPEX)
+
+prepare: | setup
+	@$(MAKE) --no-print-directory --jobs=3 $(VENV)/.zeusm $(NUMBA_DPEX) build-tests lint-rust
 
 # --- examples and tests --------------------------------------------------------------------------
 
@@ -99,14 +108,18 @@ demo: venvs ## Runs the examples in both environments
 	$(PY_NUMBA_DPEX) examples/demo.py
 
 .PHONY: test
-test: lint test-rust test-sycl test-valgrind test-python test-peers test-instructions ## Everything that CI runs
+test: prepare lint test-rust test-sycl test-valgrind test-python test-peers test-instructions ## Everything that CI runs
 
-.PHONY: lint
-lint: $(VENV)/.zeusm ## Layers, format, clippy, rustdoc, ruff, type stubs
-	$(PY) tools/layers.py src cpu/src python/src
+.PHONY: lint lint-rust lint-python
+lint: lint-rust lint-python ## Layers, format, clippy, rustdoc, ruff, type stubs
+
+lint-rust: | setup
+	$(PYTHON) tools/layers.py src cpu/src python/src
 	cargo fmt --all --check
 	cargo clippy $(WORKSPACE) --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(WORKSPACE) --no-deps --locked
+
+lint-python: $(VENV)/.zeusm
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_dask -p zeusm_numba -p zeusm_start
@@ -163,8 +176,10 @@ test-python: venvs ## The Python tests, in both environments at once; the output
 test-python-dpctl: $(VENV)/.zeusm
 	$(PY) -m pytest -p no:cacheprovider
 
+# Without the files that name no package of which the environments have different versions.
 test-python-numba-dpex: $(NUMBA_DPEX)
-	$(PY_NUMBA_DPEX) -m pytest -p no:cacheprovider
+	$(PY_NUMBA_DPEX) -m pytest -p no:cacheprovider \
+		$$(grep -lEi 'dpctl|dpnp|numba|numpy|sycl|kernel_tables' tests/python/test_*.py)
 
 .PHONY: test-peers
 test-peers: $(VENV)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others

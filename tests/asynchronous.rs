@@ -461,6 +461,18 @@ fn an_event_that_is_used_again_completes_with_its_operation() {
 }
 
 #[test]
+fn the_time_of_the_end_is_complete_with_the_operation() {
+    let (context, device, queue) = setup();
+    let memory = SharedMemory::new(&context, &device, 4096).unwrap();
+    for value in 0..50 {
+        let event = fill(&queue, &memory, value);
+        wait(&event);
+        let timing = event.timing().unwrap();
+        assert!(timing.duration() < Duration::from_secs(1), "{timing:?}");
+    }
+}
+
+#[test]
 fn threads_chain_queues() {
     let (context, device, first) = setup();
     let second = Queue::new(&context, &device).unwrap();

@@ -106,7 +106,8 @@ rust_modes() { # rust_modes <machine> <program>
 slow_events() { # slow_events <machine> <program>
 	case $2 in */asynchronous-*) ;; *) return ;; esac
 	run "$1" "slow-$(basename "$2")" '^test result' ZEUSM_TEST_MODE=loader ZEUSM_RUNTIME=system XE_SIM_SLOW=1 \
-		"$2" --exact an_event_that_is_used_again_completes_with_its_operation
+		"$2" --exact an_event_that_is_used_again_completes_with_its_operation \
+		the_time_of_the_end_is_complete_with_the_operation
 }
 
 sums() { # sums <machine>: adds up the summary lines of pytest and cargo

@@ -239,10 +239,17 @@ impl ContextDevice {
     }
 
     /// dpctl's cached queue of the SYCL context and the device, which dpctl and dpnp use for arrays of theirs.
-    pub(super) fn cached_sycl_queue<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        // This is checked first, as the reason why there is no SYCL context is more helpful than the failed import of dpctl.
-        let context = self.sycl()?;
-        Dpctl::get(py)?.cached_queue_in(py, context, &self.device)
+    ///
+    /// # Errors
+    /// `RuntimeError` when there is no SYCL context.
+    pub(super) fn cached_queue(&self, py: Python<'_>) -> PyResult<&SyclQueue> {
+        let cached = self.cached_queue.get_or_try_init(|| {
+            // This is checked first, as the reason why there is no SYCL context is more helpful than the failed import of dpctl.
+            let context = self.sycl()?;
+            let queue = Dpctl::get(py)?.cached_queue_in(py, context, &self.device)?;
+            PyResult::Ok(Box::new(SyclQueue::new(&queue)?))
+        })?;
+        Ok(cached)
     }
 
     /// The queue that work on host memory of the context is submitted to by packages that derive the queue from the pointer.
@@ -274,10 +281,7 @@ impl ContextDevice {
         py: Python<'_>,
         own: Option<&SyclQueue>,
     ) -> PyResult<&SyclQueue> {
-        let cached = self.cached_queue.get_or_try_init(|| {
-            let queue = SyclQueue::new(&self.cached_sycl_queue(py)?)?;
-            PyResult::Ok(Box::new(queue))
-        })?;
+        let cached = self.cached_queue(py)?;
         if own.is_none_or(|own| own.reference() != cached.reference()) {
             self.is_queue_shared.store(true, Ordering::Release);
         }

@@ -126,8 +126,8 @@ impl QueueBinding {
     /// `RuntimeError` when there is no SYCL context.
     pub(crate) fn queue_or_cached(&self, py: Python<'_>) -> PyResult<&SyclQueue> {
         self.queue.get_or_try_init(|| {
-            let queue = SyclQueue::new(&self.context_device.cached_sycl_queue(py)?)?;
-            Ok(Box::new(queue))
+            let queue = self.context_device.cached_queue(py)?;
+            Ok(Box::new(queue.clone_ref(py)))
         })
     }
 
