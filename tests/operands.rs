@@ -6,7 +6,7 @@ mod queues;
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -154,6 +154,39 @@ fn a_drop_that_is_delayed_delays_no_other() {
         drop(end_of_drop);
         assert!(in_time);
     });
+}
+
+/// Waits for the drop of another queue's operand, and reclaims what that queue has.
+struct Reclaims(Arc<Barrier>, Arc<Queue>);
+
+impl Drop for Reclaims {
+    fn drop(&mut self) {
+        self.0.wait();
+        self.1.reclaim();
+    }
+}
+
+#[test]
+fn drops_of_two_queues_do_not_wait_for_each_other() {
+    let (context, device, _) = setup();
+    let queues = [(); 2].map(|()| Arc::new(Queue::new(&context, &device).unwrap()));
+    let both = Arc::new(Barrier::new(2));
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for (own, other) in [(0, 1), (1, 0)] {
+            let (queues, both) = (&queues, &both);
+            scope.spawn(move || {
+                let (release, task) = blocked();
+                let event = queues[own].host_task(task).unwrap();
+                let operand = Reclaims(Arc::clone(both), Arc::clone(&queues[other]));
+                queues[own].retain(&event, operand);
+                drop(release);
+                wait(&event);
+                queues[own].reclaim();
+            });
+        }
+    });
+    assert!(begun.elapsed() < SOON);
 }
 
 #[test]

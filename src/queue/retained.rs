@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use super::list::{List, State};
@@ -12,13 +11,15 @@ use crate::event::Event;
 use crate::process::Section;
 
 /// The timeout of the wait for drops on other threads. Such a thread may wait for Python's GIL, on a busy machine for seconds.
-/// It may also run code which waits for a lock that the caller has, and then only the timeout ends the wait.
+/// It may also run code that waits for a lock that the caller has, and then only the timeout ends the wait.
 const DROP_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Operands = Box<dyn Any + Send>;
 
 thread_local! {
     static WITHOUT_DROPS: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread is dropping operands, of any queue.
+    static IS_DROPPING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Calls `submit`, in which queues drop no operands of complete operations on this thread, for a caller whose state must not be
@@ -67,17 +68,10 @@ pub(super) struct Retained {
     own: VecDeque<(u64, Event, Operands)>,
     /// Of host tasks and of other queues' operations, which complete in any order.
     others: Vec<(Event, Operands)>,
-    /// The drops that threads have begun and not ended.
-    drops: Vec<Drops>,
+    /// The numbers of the drops that threads have begun and not ended.
+    drops: Vec<u64>,
     /// The number of drops begun so far.
     begun: u64,
-}
-
-/// A drop on a thread.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Drops {
-    number: u64,
-    thread: ThreadId,
 }
 
 impl Retained {
@@ -113,8 +107,8 @@ impl Retained {
             || self.others.iter().any(|(event, _)| event.is_over())
     }
 
-    /// Takes the operands of one complete operation, and records that this thread is dropping them.
-    fn begin_drop(&mut self) -> Option<(Operands, Drops)> {
+    /// Takes the operands of one complete operation, and records that this thread is dropping them: the number of the drop.
+    fn begin_drop(&mut self) -> Option<(Operands, u64)> {
         let operands = match self.own.front() {
             Some((_, event, _)) if event.is_over() => self.own.pop_front()?.2,
             _ => {
@@ -123,12 +117,8 @@ impl Retained {
             }
         };
         self.begun += 1;
-        let begun = Drops {
-            number: self.begun,
-            thread: thread::current().id(),
-        };
-        self.drops.push(begun);
-        Some((operands, begun))
+        self.drops.push(self.begun);
+        Some((operands, self.begun))
     }
 }
 
@@ -159,7 +149,7 @@ impl List {
             let Some((operands, begun)) = begun else {
                 return;
             };
-            let dropping = Dropping(self, begun);
+            let dropping = Dropping::new(self, begun);
             // The caller may have submitted an operation whose operands a panic would drop.
             user_code::run(|| drop(operands));
             drop(dropping);
@@ -170,18 +160,14 @@ impl List {
     /// with a timeout.
     pub(super) fn reclaim(&self) {
         self.drop_complete();
-        let here = thread::current().id();
-        let mut state = self.state.lock();
-        let Retained { drops, begun, .. } = &state.retained;
-        // A drop that calls this would wait for itself, or for another such drop.
-        if !may_drop() || drops.iter().any(|it| it.thread == here) {
+        // A drop that calls this would wait for itself, or for another such drop, which may be one of another queue's operands.
+        if !may_drop() || IS_DROPPING.get() {
             return;
         }
-        let last = *begun;
-        let is_begun = |state: &mut State| {
-            let mut drops = state.retained.drops.iter();
-            drops.any(|it| it.number <= last)
-        };
+        let mut state = self.state.lock();
+        let last = state.retained.begun;
+        let is_begun =
+            |state: &mut State| state.retained.drops.iter().any(|&number| number <= last);
         if is_begun(&mut state) {
             drop(state);
             // The other thread may wait for ever for Python's GIL, once the interpreter exits.
@@ -195,13 +181,29 @@ impl List {
     }
 }
 
-/// Records the end of a drop when dropped.
-struct Dropping<'a>(&'a List, Drops);
+/// A drop on this thread, whose end is recorded when this is dropped.
+struct Dropping<'a> {
+    list: &'a List,
+    number: u64,
+    was_dropping: bool,
+}
+
+impl<'a> Dropping<'a> {
+    fn new(list: &'a List, number: u64) -> Self {
+        Self {
+            list,
+            number,
+            was_dropping: IS_DROPPING.replace(true),
+        }
+    }
+}
 
 impl Drop for Dropping<'_> {
     fn drop(&mut self) {
-        let ended = self.1;
-        self.0.state.lock().retained.drops.retain(|it| *it != ended);
-        self.0.dropped.notify_all();
+        IS_DROPPING.set(self.was_dropping);
+        let mut state = self.list.state.lock();
+        state.retained.drops.retain(|it| *it != self.number);
+        drop(state);
+        self.list.dropped.notify_all();
     }
 }
