@@ -12,6 +12,10 @@ use crate::error::{Error, Result};
 /// mistake.
 const FRUITLESS_CALLS: usize = 16;
 
+/// The attempts after trims in a row, each of which may fail because another thread was faster: it freed a block of another size
+/// and allocated one of this pool's limit in between, so that its free block has to be trimmed as well.
+const ATTEMPTS: usize = 16;
+
 impl<P: Provider> Inner<P> {
     /// Attempts an allocation first as usual, then with a minimal refill after free memory was returned to the provider, and
     /// again in that way as long as the failure callback requests it.
@@ -24,13 +28,7 @@ impl<P: Provider> Inner<P> {
         if let Ok(new) = attempt(false) {
             return Ok(new);
         }
-        let after_trim = || {
-            let _shortage = self.begin_shortage();
-            self.trim(0);
-            // What other threads are moving or returning is missing until then.
-            self.chunks.finish_transfers(RETURN_TIMEOUT);
-            retry_out_of_memory(|| attempt(true))
-        };
+        let after_trim = || self.after_trim(size, &attempt);
         let failure = || self.failure(size, alignment);
         let answer = after_trim().or_else(|error| {
             if !self.chunks.allows(size) {
@@ -49,6 +47,36 @@ impl<P: Provider> Inner<P> {
                 cause: Box::new(cause),
             }
         })
+    }
+
+    /// Attempts an allocation after free memory was returned to the provider, and again while that can be what it lacked.
+    fn after_trim(
+        &self,
+        size: usize,
+        attempt: &impl Fn(bool) -> Result<NewBlock>,
+    ) -> Result<NewBlock> {
+        let _shortage = self.begin_shortage();
+        let mut attempts = 0;
+        loop {
+            let trimmed = self.trim(0);
+            // What other threads are moving or returning is missing until then.
+            self.chunks.finish_transfers(RETURN_TIMEOUT);
+            let error = match retry_out_of_memory(|| attempt(true)) {
+                Ok(new) => return Ok(new),
+                Err(error) => error,
+            };
+            attempts += 1;
+            let is_short = match error {
+                Error::PoolLimit { .. } => {
+                    let used_bytes = self.statistics().used_bytes;
+                    self.chunks.allows(used_bytes.saturating_add(size))
+                }
+                _ => error.is_out_of_memory() && trimmed > 0,
+            };
+            if !is_short || attempts == ATTEMPTS {
+                return Err(error);
+            }
+        }
     }
 
     /// Attempts an allocation after each call of the failure callback that requests it. One call may not suffice: it may free

@@ -13,6 +13,7 @@ use zeusm::pool::{Options, Pool, Provider};
 use zeusm::{Error, Result, sys};
 
 use crate::provider::{Addresses, SlowFree, Tracker};
+use crate::random::Random;
 use crate::scale::scaled;
 
 const KIB: usize = 1 << 10;
@@ -105,6 +106,51 @@ fn threads_that_need_few_blocks_leave_the_others_to_each_other() {
         drop(held);
     }
     assert_eq!(failures.into_inner(), 0);
+}
+
+/// Gives way to other threads in each call, as a driver may.
+struct Yielding(Addresses);
+
+// SAFETY: it is that of the other provider.
+unsafe impl Provider for Yielding {
+    fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
+        thread::sleep(Duration::from_micros(1));
+        self.0.allocate(size, alignment)
+    }
+
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        thread::sleep(Duration::from_micros(1));
+        // SAFETY: the caller guarantees what the function requires.
+        unsafe { self.0.free(address, size) };
+    }
+}
+
+/// Between a trim and the attempt after it, another thread may free a block, whose slab is then free but held, and allocate one of
+/// another size.
+#[test]
+fn threads_that_need_no_more_than_the_limit_are_not_refused() {
+    const THREADS: usize = 4;
+    const LARGEST: usize = 2 * MIB;
+    let options = Options {
+        limit: Some(THREADS * LARGEST),
+        ..Options::default()
+    };
+    let pool = Pool::new(Yielding(Tracker::default().provider()), options);
+    let refused = AtomicUsize::new(0);
+    let allocate = &|seed| {
+        let mut random = Random(seed);
+        for _ in 0..scaled(100_000, 20) {
+            let sizes = [1, 4 * KIB, 64 * KIB, 100_000, MIB, LARGEST];
+            let block = pool.allocate(sizes[random.below(sizes.len())], 0);
+            refused.fetch_add(usize::from(block.is_err()), Ordering::Relaxed);
+        }
+    };
+    thread::scope(|scope| {
+        for seed in 0..THREADS as u64 {
+            scope.spawn(move || allocate(seed));
+        }
+    });
+    assert_eq!(refused.into_inner(), 0);
 }
 
 fn limited(limit: usize) -> (Tracker, Pool<Addresses>) {
