@@ -66,8 +66,8 @@ mod _zeusm {
     use super::event::PyEvent;
     #[pymodule_export]
     use super::history::{
-        PyHistoryState, device_memory, history_is_recording, history_start, history_state,
-        history_stop, mem_get_info,
+        PyHistoryState, device_memory, history_is_recording, history_options, history_start,
+        history_state, history_stop, mem_get_info,
     };
     #[pymodule_export]
     use super::ipc::{

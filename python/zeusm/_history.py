@@ -205,6 +205,8 @@ def record_history(
     """
     global _current
     history = History()
+    # Wrong arguments stop no recording.
+    options = _zeusm._history_options(stacks, max_events)
     with _lock:
         before = _current
         while _current is not None:  # A re-entrant call may start another recording meanwhile.
@@ -214,7 +216,7 @@ def record_history(
         # Before the start, so that a re-entrant call stops what has started.
         _current = history
         try:
-            _zeusm._history_start(stacks, max_events)
+            _zeusm._history_start(*options)
         except BaseException:
             history._stop()
             raise

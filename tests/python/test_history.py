@@ -464,8 +464,20 @@ def test_a_stopped_history_cannot_be_entered():
         pass
 
 
-@pytest.mark.parametrize(("value", "error"), [(-1, ValueError), (1.5, TypeError), ("1", TypeError)])
-def test_bad_numbers_of_events(value, error):
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"max_events": -1}, ValueError),
+        ({"max_events": 1.5}, TypeError),
+        ({"max_events": "1"}, TypeError),
+        ({"stacks": 5}, TypeError),
+    ],
+)
+def test_wrong_options_stop_no_recording(options, error):
+    with zm.record_history() as history:
+        with pytest.raises(error):
+            zm.record_history(**options)
+        assert history.recording
     with pytest.raises(error):
-        zm.record_history(max_events=value)
+        zm.record_history(**options)
     assert zm.record_history(False) is None

@@ -49,17 +49,20 @@ impl PyHistoryState {
     }
 }
 
-/// Starts recording; an earlier recording is lost.
-#[pyfunction(name = "_history_start")]
-pub(crate) fn history_start(
-    py: Python<'_>,
+/// The arguments of `_history_start`, which are checked before another recording is stopped.
+#[pyfunction(name = "_history_options")]
+pub(crate) fn history_options(
     record_stacks: bool,
     max_events: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()> {
-    let max_events = number("max_events", max_events)?;
+) -> PyResult<(bool, Option<usize>)> {
+    Ok((record_stacks, number("max_events", max_events)?))
+}
+
+/// Starts recording; an earlier recording is lost.
+#[pyfunction(name = "_history_start")]
+pub(crate) fn history_start(py: Python<'_>, record_stacks: bool, max_events: Option<usize>) {
     stacks::start(record_stacks);
     detach(py, || history::start(Options { max_events }));
-    Ok(())
 }
 
 /// Stops recording; None if recording was off.
