@@ -25,8 +25,8 @@ pub struct Received {
 /// that it owns the memory and that it made the handle with this content.
 ///
 /// # Errors
-/// [`Error::Forged`], [`Error::Untrusted`], [`Error::Freed`], [`Error::ExporterGone`], [`Error::Unreachable`], and
-/// [`Error::System`] when the system is short of a resource.
+/// [`Error::Forged`], [`Error::Untrusted`], [`Error::Freed`], [`Error::ExporterGone`], [`Error::Unreachable`],
+/// [`Error::Interrupted`], and [`Error::System`] when the system is short of a resource.
 pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
     let process = handle.process;
     let files = imported_file::lock();
@@ -59,6 +59,9 @@ fn shortage(cause: Errno) -> Error {
 }
 
 fn unreachable(process: u32, failure: Failure, socket: io::Error) -> Error {
+    if socket.kind() == io::ErrorKind::Interrupted {
+        return Error::Interrupted { process };
+    }
     if let Some(cause) = Errno::from_io_error(&socket).filter(|cause| is_shortage(*cause)) {
         return shortage(cause);
     }

@@ -108,6 +108,13 @@ pub enum Error {
         /// The allocation's size in bytes.
         size: usize,
     },
+    /// The handler of a signal ran during the wait for the answer of the owner, which may be stopped or busy: the call can be
+    /// repeated.
+    #[error("a signal has interrupted the wait for an answer of process {process}")]
+    Interrupted {
+        /// The process that owns the memory.
+        process: u32,
+    },
     /// There is nothing to share: no bytes, or memory that was itself opened from another process.
     #[error("{reason}")]
     NothingToShare {
@@ -166,6 +173,20 @@ pub enum Error {
     /// Level Zero returned an error.
     #[error(transparent)]
     LevelZero(#[from] crate::error::Error),
+}
+
+impl Error {
+    /// Whether the process lacks memory or file descriptors, which the driver has for exported memory until that is freed.
+    pub(super) fn is_short(&self) -> bool {
+        match self {
+            Self::Refused { cause, .. } | Self::LevelZero(cause) => cause.is_out_of_memory(),
+            Self::System { cause, .. } => matches!(
+                Errno::from_io_error(cause),
+                Some(Errno::MFILE | Errno::NFILE)
+            ),
+            _ => false,
+        }
+    }
 }
 
 fn in_parentheses(description: &str) -> String {

@@ -10,6 +10,7 @@ use super::handle::IpcHandle;
 use super::own_descriptor::OwnDescriptor;
 use super::{Error, identity, imported_file, server};
 use crate::context::Context;
+use crate::pool;
 use crate::usm::{Allocation, Kind, Memory, UsmKind};
 
 /// The export of an allocation, which other processes may open. The allocation owns it, and drops it before the memory is
@@ -113,7 +114,8 @@ impl IpcHandle {
             });
         }
         let boot = identity::boot_id()?;
-        let export = allocation.export(|| Export::new(allocation))?;
+        let export = || pool::retry_if(Error::is_short, || Export::new(allocation));
+        let export = allocation.export(export)?;
         let export: Arc<Export> = export.ok_or(Error::NothingToShare {
             reason: "the memory was exported in another way",
         })?;

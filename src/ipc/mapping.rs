@@ -16,6 +16,7 @@ use super::mapped_range::MappedRange;
 use super::{Error, descriptor, driver};
 use crate::context::Context;
 use crate::device::Device;
+use crate::pool;
 use crate::process::{Local, Mutex, Owned};
 use crate::usm::UsmKind;
 
@@ -57,9 +58,13 @@ impl IpcHandle {
     ///
     /// # Errors
     /// [`Error::AnotherMachine`], [`Error::AnotherDevice`], [`Error::ExporterGone`], [`Error::Untrusted`],
-    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], [`Error::OwnMemory`], and [`Error::Refused`] with the
-    /// driver's result; [`Error::LevelZero`] for a device of another driver than the context's.
+    /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], [`Error::Interrupted`], [`Error::OwnMemory`], and
+    /// [`Error::Refused`] with the driver's result; [`Error::LevelZero`] for a device of another driver than the context's.
     pub fn open(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
+        pool::retry_if(Error::is_short, || self.open_at_once(context, device))
+    }
+
+    fn open_at_once(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
         context.check_driver_of(device)?;
         let boot = identity::boot_id()?;
         if self.boot != boot {

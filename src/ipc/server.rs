@@ -283,15 +283,9 @@ fn answer(mut stream: &UnixStream) -> io::Result<()> {
 }
 
 /// Requests the status and the descriptor of an export from the server of the process that the handle names. The descriptor
-/// is received under the lock that `lock` takes.
+/// is received under the lock that `lock` takes. A signal ends the wait for the server: [`io::ErrorKind::Interrupted`].
 pub fn request<T>(handle: &IpcHandle, lock: impl FnOnce() -> T) -> io::Result<(ExportStatus, T)> {
-    let address = address(handle.entry.token)?;
-    let stream = loop {
-        match UnixStream::connect_addr(&address) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            stream => break stream?,
-        }
-    };
+    let stream = UnixStream::connect_addr(&address(handle.entry.token)?)?;
     // The socket's name comes from the handle, so a forged handle may name any process's socket.
     let server = peer_user(&stream)?;
     if !is_trusted(server.as_raw()) {
@@ -311,7 +305,7 @@ pub fn request<T>(handle: &IpcHandle, lock: impl FnOnce() -> T) -> io::Result<(E
 fn wait_readable(stream: &UnixStream) -> io::Result<()> {
     let timeout = Timespec::try_from(CLIENT_TIMEOUT).ok();
     let mut files = [PollFd::new(stream, PollFlags::IN)];
-    match rustix::io::retry_on_intr(|| rustix::event::poll(&mut files, timeout.as_ref()))? {
+    match rustix::event::poll(&mut files, timeout.as_ref())? {
         0 => Err(io::ErrorKind::TimedOut.into()),
         _ => Ok(()),
     }

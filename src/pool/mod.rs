@@ -50,6 +50,8 @@ pub use address_map::{HeldSlab, Lookup, lookup, slabs};
 pub use failure::Failure;
 pub use options::{Growth, Options};
 pub use provider::Provider;
+#[cfg(target_os = "linux")] // Used by `ipc` only.
+pub(crate) use registry::retry_if;
 pub(crate) use registry::retry_out_of_memory;
 pub use sizes::{LARGEST_ALIGNMENT, LARGEST_CLASS, SMALLEST_ALIGNMENT};
 pub use statistics::{Report, Statistics};

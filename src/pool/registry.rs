@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::chunks::RETURN_TIMEOUT;
 use super::inner::Inner;
 use super::provider::Provider;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::process::{Owned, Registry};
 
 /// A pool of any provider.
@@ -39,8 +39,16 @@ pub(super) fn register<P: Provider>(pool: &Arc<Owned<Inner<P>>>) {
 /// returned their free memory, including what other threads are returning. It is not tested whether they had any: another
 /// thread may have returned it meanwhile.
 pub(crate) fn retry_out_of_memory<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
+    retry_if(Error::is_out_of_memory, attempt)
+}
+
+/// The same, if `is_short` says so of the error: of a resource that free memory may hold.
+pub(crate) fn retry_if<T, E>(
+    is_short: impl Fn(&E) -> bool,
+    attempt: impl Fn() -> Result<T, E>,
+) -> Result<T, E> {
     attempt().or_else(|cause| {
-        if !cause.is_out_of_memory() {
+        if !is_short(&cause) {
             return Err(cause);
         }
         let pools = POOLS.objects();

@@ -1,6 +1,11 @@
 """System resources that IPC cannot get: the error names the resource, and the next call tries again."""
 
 import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
 
 import pytest
 from system_calls import FILTER
@@ -104,6 +109,66 @@ def test_an_exporter_short_of_descriptors_answers_later(fresh):
         assert other.wait() == 0
 """
     )
+
+
+def test_free_memory_that_was_exported_leaves_descriptors_to_other_exports(fresh):
+    """A pool caches it, and the driver's descriptors of it stay open."""
+    fresh(
+        LIMITED
+        + """
+    free = [zm.MemoryUSMShared(3 << 19) for _ in range(20)]
+    handles = [memory.ipc_handle() for memory in free]
+    limit_descriptors(0)
+    del handles, free
+    memories = [zm.MemoryUSMHost(3 << 19) for _ in range(15)]
+    handles = [memory.ipc_handle() for memory in memories]
+    memories[14].memset(14)
+    assert zm.IPCMemoryHandle.open(handles[14]).tobytes() == memories[14].tobytes()
+"""
+    )
+
+
+def test_control_c_ends_the_wait_for_a_stopped_exporter():
+    """The importer requests the descriptor over the socket."""
+    export = """
+        import ctypes, sys, zeusm.memory as zm
+        memory = zm.MemoryUSMHost(300_000)
+        print(memory.ipc_handle().to_bytes().hex(), flush=True)
+        ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE
+        sys.stdin.read()
+    """
+    opens = """
+        import ctypes, sys, zeusm.memory as zm
+        # Drops all capabilities (header version 3).
+        assert ctypes.CDLL(None).syscall(126, (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
+        zm.MemoryUSMHost(64)
+        print("ready", flush=True)
+        zm.IPCMemoryHandle.open(bytes.fromhex(sys.stdin.readline()))
+    """
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for program in (export, opens)
+    ]
+    owner, other = processes
+    handle, ready = (process.stdout.readline() for process in processes)
+    assert ready == "ready\n"
+    owner.send_signal(signal.SIGSTOP)
+    other.stdin.write(handle)
+    other.stdin.flush()
+    time.sleep(0.5)
+    other.send_signal(signal.SIGINT)
+    try:
+        _, told = other.communicate(timeout=30)
+    finally:
+        owner.kill()
+        owner.communicate()
+    assert told.splitlines()[-1] == "KeyboardInterrupt"
 
 
 def test_a_limit_of_file_sizes(fresh):

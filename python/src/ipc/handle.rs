@@ -1,6 +1,7 @@
 //! `IPCMemoryHandle`.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,6 +17,9 @@ use crate::stacks;
 use crate::traced::Traced;
 use zeusm::process::Mutex;
 use zeusm::{Context, Device, IpcHandle, ipc};
+
+/// The longest wait for the owner of a handle's memory, signals included.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// IPCMemoryHandle(usm_memory)
 /// --
@@ -213,8 +217,8 @@ impl PyIpcHandle {
     /// ------
     /// IPCError
     ///     When the memory is on another machine or device, is freed, or is owned by a process that has exited or belongs to
-    ///     another user; when the handle is malformed or forged; or when the system forbids access to the owner. The message
-    ///     has the reason.
+    ///     another user; when the handle is malformed or forged; or when the system forbids access to the owner, or it does not
+    ///     answer in 60 seconds, which Ctrl-C ends. The message has the reason.
     /// ValueError
     ///     When `nbytes` is not positive, or more than the size of the handle.
     ///
@@ -254,7 +258,15 @@ impl PyIpcHandle {
             binding.context_device().context(),
             binding.context_device().device(),
         );
-        let mapping = detach(py, || handle.open(context, device)).or_raise()?;
+        let begun = Instant::now();
+        let mapping = loop {
+            match detach(py, || handle.open(context, device)) {
+                Err(ipc::Error::Interrupted { .. }) if begun.elapsed() < LONGEST_WAIT => {
+                    py.check_signals()?;
+                }
+                mapping => break mapping.or_raise()?,
+            }
+        };
         opened::object(py, mapping, nbytes, binding)
     }
 
