@@ -1,5 +1,6 @@
 """IPC of USM memory: handles sent by queue, socket and file, and the errors of opening them."""
 
+import copy
 import ctypes
 import gc
 import multiprocessing
@@ -361,14 +362,17 @@ def test_the_handle_says_what_it_is_of(usm_type, memory_class):
         assert zm.IPCMemoryHandle.open(again).tobytes() == PATTERN[1000:1500]
 
 
-def test_the_handle_keeps_the_memory_until_it_is_closed():
-    handle = filled(zm.MemoryUSMDevice).ipc_handle()
+@pytest.mark.parametrize("copied", [lambda handle: handle, copy.copy, copy.deepcopy])
+def test_the_handle_keeps_the_memory_until_it_is_closed(copied):
+    handle = copied(filled(zm.MemoryUSMDevice).ipc_handle())
     gc.collect()
     raw = handle.to_bytes()
     assert zm.IPCMemoryHandle.open(raw).tobytes() == PATTERN
     handle.close()
     with pytest.raises(zm.IPCError, match="freed by its owner"):
         zm.IPCMemoryHandle.open(raw)
+    with pytest.raises(RuntimeError, match="closed"):
+        copied(handle).to_bytes()
 
 
 def test_what_cannot_be_exported():

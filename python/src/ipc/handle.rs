@@ -109,9 +109,7 @@ impl PyIpcHandle {
     fn check_open(&self) -> PyResult<()> {
         match *self.state.lock() {
             State::Open(_) => Ok(()),
-            State::Closed => Err(PyRuntimeError::new_err(
-                "IPC handle has already been closed",
-            )),
+            State::Closed => Err(closed()),
         }
     }
 }
@@ -446,6 +444,23 @@ impl PyIpcHandle {
         Ok((rebuild, (slf.get().to_bytes(slf.py())?,)))
     }
 
+    /// Another handle object, which keeps the memory alive as this one does.
+    fn __copy__(&self) -> PyResult<Self> {
+        let state = match &*self.state.lock() {
+            State::Open(owner) => State::Open(owner.clone()),
+            State::Closed => return Err(closed()),
+        };
+        Ok(Self {
+            handle: self.handle.clone(),
+            state: Mutex::new(state),
+        })
+    }
+
+    fn __deepcopy__(&self, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let _ = memo;
+        self.__copy__()
+    }
+
     fn __repr__(&self) -> String {
         let closed = if self.closed() { "True" } else { "False" };
         format!(
@@ -453,6 +468,10 @@ impl PyIpcHandle {
             IpcHandle::LENGTH
         )
     }
+}
+
+fn closed() -> PyErr {
+    PyRuntimeError::new_err("IPC handle has already been closed")
 }
 
 /// The number of bytes to open.
