@@ -426,6 +426,34 @@ def test_copies_between_contexts(fresh):
     )
 
 
+@pytest.mark.parametrize(
+    ("package", "refused"), [("dpctl", []), ("zeusm", ["copy_to_host", "__reduce__"])]
+)
+def test_a_finalizer_at_the_exit(fresh, package, refused):
+    told = fresh(
+        f"""
+        import zeusm, {package}.memory as memory
+        from os import write
+
+        class Shared(memory.MemoryUSMShared):
+            def __del__(self, write=write, Exception=Exception, print=print):
+                calls = [
+                    ("copy_to_host", ()), ("__reduce__", ()), ("tobytes", ()), ("copy_to_host", (bytearray(8),)),
+                ]
+                for name, arguments in calls:
+                    try:
+                        getattr(self, name)(*arguments)
+                    except Exception as error:
+                        assert type(error).__name__ == "ImportError", error
+                        write(1, name.encode() + b" ")
+                write(1, b"end")
+
+        shared = Shared(8)
+        """
+    )
+    assert told.stdout.split() == [*refused, "end"]
+
+
 def test_nothing_is_printed(fresh):
     told = fresh(
         """
