@@ -176,10 +176,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the process lacks memory or file descriptors, which the driver has for exported memory until that is freed.
-    pub(super) fn is_short(&self) -> bool {
+    /// Whether file descriptors are short, of which the driver has some for exported memory until that is freed.
+    pub(super) fn is_short_of_descriptors(&self) -> bool {
         match self {
-            Self::Refused { cause, .. } | Self::LevelZero(cause) => cause.is_out_of_memory(),
             Self::System { cause, .. } => matches!(
                 Errno::from_io_error(cause),
                 Some(Errno::MFILE | Errno::NFILE)

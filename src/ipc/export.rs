@@ -114,7 +114,7 @@ impl IpcHandle {
             });
         }
         let boot = identity::boot_id()?;
-        let export = || pool::retry_if(Error::is_short, || Export::new(allocation));
+        let export = || pool::retry_if(Error::is_short_of_descriptors, || Export::new(allocation));
         let export = allocation.export(export)?;
         let export: Arc<Export> = export.ok_or(Error::NothingToShare {
             reason: "the memory was exported in another way",

@@ -61,7 +61,9 @@ impl IpcHandle {
     /// [`Error::Forged`], [`Error::Freed`], [`Error::Unreachable`], [`Error::Interrupted`], [`Error::OwnMemory`], and
     /// [`Error::Refused`] with the driver's result; [`Error::LevelZero`] for a device of another driver than the context's.
     pub fn open(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
-        pool::retry_if(Error::is_short, || self.open_at_once(context, device))
+        pool::retry_if(Error::is_short_of_descriptors, || {
+            self.open_at_once(context, device)
+        })
     }
 
     fn open_at_once(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {

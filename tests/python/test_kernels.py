@@ -233,3 +233,21 @@ class TestNumbaDpex:
         numbers = np.arange(1000, dtype="f4")
         (_, a), (_, b) = in_usm(numbers), in_usm(np.ones_like(numbers))
         assert np.array_equal(dpnp.asnumpy(scaled(a, b)), numbers * 2 + 1)
+
+
+def test_a_further_mapping_of_the_runtimes_file(fresh):
+    """As a profiler's, or the checker's for the names of functions. The library is started as a program, which builds modules."""
+    fresh(
+        """
+        import mmap, pathlib, zeusm.memory
+
+        zeusm.memory.MemoryUSMShared(64)
+        runtime = pathlib.Path(zeusm.memory.__file__).parent / "lib" / "libze_loader.so.1"
+        with open(runtime, "rb") as file:
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+        import dpnp
+
+        assert int((dpnp.ones(10) + 1).sum()) == 20
+        """
+    )

@@ -1,9 +1,8 @@
 //! Stacks: captured as addresses, which is cheap, and resolved to names when they are reported.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::path::Path;
 
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -11,6 +10,7 @@ use smallvec::SmallVec;
 use super::python;
 use crate::process::PerProcess;
 use crate::process::sync::Mutex;
+use crate::system::library::library_of;
 
 /// The most native frames of a stack that are kept.
 pub const DEEPEST: usize = 32;
@@ -180,26 +180,6 @@ impl Frame {
         }
         line
     }
-}
-
-/// The name of the file that `address` is mapped from, and where that file begins.
-fn library_of(address: usize) -> (Option<String>, Option<usize>) {
-    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the structure is written if the call succeeds, and zeros are valid for it.
-    let (found, info) = unsafe {
-        (
-            libc::dladdr(address as *const c_void, info.as_mut_ptr()),
-            info.assume_init(),
-        )
-    };
-    if found == 0 || info.dli_fname.is_null() {
-        return (None, None);
-    }
-    // SAFETY: the loader's name of a loaded library is a C string.
-    let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy();
-    let name = Path::new(&*path).file_name();
-    let name = name.map(|name| name.to_string_lossy().into_owned());
-    (name, Some(info.dli_fbase as usize))
 }
 
 impl Resolved {

@@ -23,6 +23,7 @@ use crate::process::PerProcess;
 use crate::process::sync::Mutex;
 use crate::system::descriptor::OwnFile;
 use crate::system::errno;
+use crate::system::library::library_of;
 use crate::system::maps;
 
 /// How much of a crashed compiler's output is reported, in bytes.
@@ -221,10 +222,7 @@ fn library() -> io::Result<PathBuf> {
     let missing =
         || io::Error::other("modules are built by the shared library libzeusm_cpu.so only");
     let path = maps::file_at(entry).ok_or_else(missing)?.path;
-    let first = maps::files()
-        .into_iter()
-        .find(|mapping| mapping.path == path && mapping.offset == 0);
-    let base = first.ok_or_else(missing)?.start;
+    let base = library_of(entry).1.ok_or_else(missing)?;
     let mut header = [0; ENTRY + 8];
     File::open(&path)
         .and_then(|mut file| file.read_exact(&mut header))

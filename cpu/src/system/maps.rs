@@ -10,8 +10,6 @@ pub struct Mapping {
     pub start: usize,
     /// The first address behind it.
     pub end: usize,
-    /// The offset in the file.
-    pub offset: usize,
     /// The file.
     pub path: PathBuf,
 }
@@ -87,15 +85,8 @@ fn area(line: &str) -> Option<Area> {
 /// `start-end permissions offset device inode path`, with a path that may have blanks.
 fn mapping(line: &str) -> Option<Mapping> {
     let path = line.get(line.find('/')?..)?.into();
-    let mut fields = line.split(' ');
-    let (start, end) = addresses(fields.next()?)?;
-    let offset = hexadecimal(fields.nth(1)?)?;
-    Some(Mapping {
-        start,
-        end,
-        offset,
-        path,
-    })
+    let (start, end) = addresses(line.split(' ').next()?)?;
+    Some(Mapping { start, end, path })
 }
 
 fn addresses(text: &str) -> Option<(usize, usize)> {
@@ -118,8 +109,8 @@ mod tests {
             "7f5a00001000-7f5a00003000 r-xp 00002000 fe:01 42                 /opt/a b/lib.so.1";
         let mapping = mapping(line).unwrap();
         assert_eq!(
-            (mapping.start, mapping.end, mapping.offset),
-            (0x7f5a_0000_1000, 0x7f5a_0000_3000, 0x2000)
+            (mapping.start, mapping.end),
+            (0x7f5a_0000_1000, 0x7f5a_0000_3000)
         );
         assert_eq!(mapping.path, PathBuf::from("/opt/a b/lib.so.1"));
         assert!(super::mapping("7ffc0000-7ffd0000 rw-p 00000000 00:00 0  [stack]").is_none());

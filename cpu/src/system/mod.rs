@@ -1,10 +1,11 @@
 //! The machine and this process as the operating system reports them: processors, memory, stacks, time, mapped
-//! files, errors, variables, signals.
+//! files, libraries, errors, variables, signals.
 
 pub mod clock;
 pub mod descriptor;
 pub mod environment;
 pub mod errno;
+pub mod library;
 pub mod maps;
 pub mod memory;
 pub mod processor;

@@ -1,0 +1,28 @@
+//! The libraries that the dynamic linker has loaded.
+
+use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
+use std::path::Path;
+
+/// The name of the library that has `address`, and where the dynamic linker has placed its file. Other mappings of the file, by
+/// a debugger or a profiler, do not count.
+///
+/// Source: `dladdr(3)`.
+pub fn library_of(address: usize) -> (Option<String>, Option<usize>) {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the structure is written if the call succeeds, and zeros are valid for it.
+    let (found, info) = unsafe {
+        (
+            libc::dladdr(address as *const c_void, info.as_mut_ptr()),
+            info.assume_init(),
+        )
+    };
+    if found == 0 || info.dli_fname.is_null() {
+        return (None, None);
+    }
+    // SAFETY: the loader's name of a loaded library is a C string.
+    let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy();
+    let name = Path::new(&*path).file_name();
+    let name = name.map(|name| name.to_string_lossy().into_owned());
+    (name, Some(info.dli_fbase as usize))
+}
