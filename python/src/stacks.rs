@@ -58,9 +58,13 @@ pub(crate) struct Stack {
 #[derive(Default)]
 struct Table {
     numbers: FxHashMap<Box<[Site]>, u32>,
+    /// By the frames, as CPython executes a call in a loop at another offset of the same line after some turns.
+    numbers_by_frames: FxHashMap<Box<[u32]>, u32>,
     /// In the order of their numbers.
     stacks: Vec<Stack>,
     frame_numbers: FxHashMap<Site, u32>,
+    /// By the code object and the line.
+    frame_numbers_by_line: FxHashMap<(usize, i32), u32>,
     frames: Vec<Frame>,
     /// Python's names of the threads, by the system's number.
     threads: FxHashMap<u64, String>,
@@ -214,9 +218,7 @@ impl StackTable {
         }
         let frames = sites.iter().map(|&site| table.frame(py, functions, site));
         let frames: Box<[u32]> = frames.collect();
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        table.stacks.push(Stack { number, frames });
+        let number = table.number_of(frames);
         table.numbers.insert(sites.into(), number);
         number
     }
@@ -249,17 +251,37 @@ pub(crate) fn index_of(stacks: &[Stack], number: u32) -> Option<usize> {
 
 impl Table {
     fn frame(&mut self, py: Python<'_>, functions: Functions, site: Site) -> u32 {
-        let frames = &mut self.frames;
-        *self.frame_numbers.entry(site).or_insert_with(|| {
+        let Self {
+            frames,
+            frame_numbers,
+            frame_numbers_by_line,
+            ..
+        } = self;
+        *frame_numbers.entry(site).or_insert_with(|| {
             let code = std::ptr::with_exposed_provenance_mut(site.code);
             // SAFETY: the code object is being executed, so it is alive; a code object has lines without running Python code.
-            let (code, line) = unsafe {
-                let line = (functions.line)(code, site.offset);
-                (Bound::from_borrowed_ptr(py, code).unbind(), line)
-            };
-            frames.push(Frame { code, line });
-            frames.len() as u32 - 1
+            let line = unsafe { (functions.line)(code, site.offset) };
+            let of_line = frame_numbers_by_line.entry((site.code, line));
+            *of_line.or_insert_with(|| {
+                // SAFETY: as above.
+                let code = unsafe { Bound::from_borrowed_ptr(py, code) }.unbind();
+                frames.push(Frame { code, line });
+                frames.len() as u32 - 1
+            })
         })
+    }
+
+    fn number_of(&mut self, frames: Box<[u32]>) -> u32 {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        *self
+            .numbers_by_frames
+            .entry(frames)
+            .or_insert_with_key(|frames| {
+                let number = NEXT.fetch_add(1, Ordering::Relaxed);
+                let frames = frames.clone();
+                self.stacks.push(Stack { number, frames });
+                number
+            })
     }
 }
 

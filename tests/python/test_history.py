@@ -457,6 +457,20 @@ def test_a_new_recording_stops_the_one_before(tmp_path):
     assert not zm.snapshot()["events"]["time"]
 
 
+def test_a_line_in_a_loop_is_one_stack():
+    """CPython replaces instructions of a loop by specialised ones."""
+    blocks, pool = [], zm.MemoryPool("host")
+    with zm.record_history() as history:
+        for _ in range(100):
+            blocks.append(pool.malloc(12345))
+    blocks = history.snapshot()["blocks"]
+    stacks = [
+        stack for stack, size in zip(blocks["stack"], blocks["size"], strict=True) if size == 12345
+    ]
+    assert len(stacks) == 100
+    assert len(set(stacks)) == 1
+
+
 def test_a_stopped_history_cannot_be_entered():
     with zm.record_history() as history:
         pass
