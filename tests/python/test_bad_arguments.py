@@ -184,3 +184,42 @@ def test_a_number_is_no_memory(memory_class):
     for call in zeusm.memory.as_usm_memory, memory.copy_from_device, memory.copy_to_device:
         with pytest.raises(ValueError, match="^int has no __sycl_usm_array_interface__$"):
             call(3)
+
+
+def test_advice(fresh):
+    """What the messages for mistakes name in the place of the call."""
+    fresh(
+        """
+        import numpy as np, re
+        import zeusm.memory as zm
+
+        memory, device = zm.MemoryUSMShared(64), zm.MemoryUSMDevice(64)
+        bytes_of_host = np.zeros(64, "u1")
+        view = memoryview(memory)
+        mistakes = [
+            (lambda: memory.copy_from_host(device), "copy_from_device"),
+            (lambda: memory.copy_to_host(device), "copy_to_device"),
+            (lambda: memory.copy_from_device(bytes_of_host), "copy_from_host"),
+            (lambda: zm.MemoryUSMShared(bytes_of_host), "copy_from_host.*asarray"),
+            (lambda: memory.__setitem__(0, 1), r"memory\\[i:i\\+1\\] = "),
+            (memory.close, r"arrays or operations use it \\(1 do\\): delete"),
+        ]
+        for mistake, advice in mistakes:
+            try:
+                mistake()
+            except Exception as error:
+                assert re.search(advice, str(error)), (advice, error)
+            else:
+                raise SystemExit(advice)
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("ZE_AFFINITY_MASK", "1"), ("ONEAPI_DEVICE_SELECTOR", "opencl:gpu")],
+)
+def test_variables_that_hide_all_devices_are_named(fresh, variable, value):
+    program = "import zeusm.memory as zm; zm.MemoryUSMShared(64).sycl_queue"
+    told = fresh(program, env={variable: value}, fails=True).stderr
+    assert f'{variable}, now "{value}"' in told.splitlines()[-1]

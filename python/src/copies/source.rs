@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::adopt;
@@ -77,8 +78,14 @@ pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
                 object.get_type().name()?
             )));
         }
+        // SAFETY: the object is alive, and the function looks at its class only.
+        let is_buffer = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
+        let advice = match is_buffer {
+            true => ": copy_from_host and zeusm.asarray copy memory of the host",
+            false => "",
+        };
         return Err(PyValueError::new_err(format!(
-            "{} has no __sycl_usm_array_interface__",
+            "{} has no __sycl_usm_array_interface__{advice}",
             object.get_type().name()?
         )));
     };

@@ -207,11 +207,13 @@ pub(crate) fn device_reference(device: &Bound<'_, PyAny>) -> PyResult<DeviceRef>
 
 /// The hint in error messages on how a SYCL runtime finds Level Zero's devices.
 pub(crate) fn show_level_zero() -> String {
-    const SELECTOR: &str = "ONEAPI_DEVICE_SELECTOR";
-    match env::var(SELECTOR) {
-        Ok(value) if !value.is_empty() => {
-            format!("have {SELECTOR}, now {value:?}, choose level_zero; import zeusm before dpctl")
-        }
-        _ => format!("import zeusm before dpctl, and have {SELECTOR}, if set, choose level_zero"),
+    let now = |name| env::var(name).map(|value| format!("{name}, now {value:?},"));
+    let mut text = "import zeusm before dpctl".to_owned();
+    if let Ok(selector) = now("ONEAPI_DEVICE_SELECTOR") {
+        text += &format!("; have {selector} choose level_zero");
     }
+    if let Ok(mask) = now("ZE_AFFINITY_MASK") {
+        text += &format!("; have {mask} leave a GPU");
+    }
+    text
 }

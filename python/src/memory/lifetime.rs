@@ -25,8 +25,8 @@ impl PyMemory {
         let memory = slf.get();
         let slice = index.cast::<PySlice>().map_err(|_| {
             PyTypeError::new_err(
-                "USM memory is cut by slices: for single bytes use memory[i:i+1].tobytes(), or memoryview() of shared and host \
-                 memory",
+                "USM memory is cut by slices: memory[i:i+1].tobytes() reads one byte, memory[i:i+1] = bytes([value]) sets it, and \
+                 memoryview() of shared and host memory does both",
             )
         })?;
         let range = slice.indices(memory.nbytes.cast_signed())?;
@@ -144,7 +144,8 @@ impl PyMemory {
                 })
                 .or_raise()?;
                 return Err(PyBufferError::new_err(format!(
-                    "the memory cannot be closed while {pins} memoryviews, arrays or operations use it"
+                    "the memory cannot be closed while memoryviews, arrays or operations use it ({pins} do): delete these \
+                     objects, or wait for the operations"
                 )));
             }
         };

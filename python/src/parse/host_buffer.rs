@@ -102,7 +102,17 @@ fn refusal(object: &Bound<'_, PyAny>, role: &str, cause: PyErr) -> PyErr {
         )
     };
     let error = if cause.is_instance_of::<PyTypeError>(py) {
-        PyTypeError::new_err(format!("{role} {name} does not have the buffer protocol"))
+        let is_usm = object
+            .hasattr(intern!(py, "__sycl_usm_array_interface__"))
+            .unwrap_or(false);
+        let advice = match role {
+            _ if !is_usm => "",
+            "source" => ": copy_from_device copies USM",
+            _ => ": copy_to_device copies to USM",
+        };
+        PyTypeError::new_err(format!(
+            "{role} {name} does not have the buffer protocol{advice}"
+        ))
     } else if cause.is_instance_of::<PyBufferError>(py) {
         PyBufferError::new_err(wrong())
     } else {
