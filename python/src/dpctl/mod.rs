@@ -8,7 +8,7 @@ use std::env;
 use once_cell::race::OnceBox;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::errors::{Explain, OrRaise};
 use crate::imports;
@@ -20,6 +20,9 @@ use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
 pub(crate) use capsule::{RawReference, SyclCapsule, new as new_capsule};
 pub(crate) use queue::SyclQueue;
 
+/// The most filter strings that are remembered.
+const MOST_NAMED: usize = 32;
+
 /// dpctl's classes.
 pub(crate) struct Dpctl {
     module: Py<PyModule>,
@@ -29,6 +32,8 @@ pub(crate) struct Dpctl {
     pub(crate) event: Py<PyType>,
     /// The enumeration `event_status_type`.
     pub(crate) status: Py<PyType>,
+    /// The devices by the filter strings that were used, as SYCL compares a string with each device.
+    named: Py<PyDict>,
     /// Knows the process that imported it, whose threads SYCL may need.
     origin: Owned<()>,
 }
@@ -52,6 +57,7 @@ impl Dpctl {
                 event: class("SyclEvent")?,
                 status: class("event_status_type")?,
                 module: module.unbind(),
+                named: PyDict::new(py).unbind(),
                 origin: Owned::new(()),
             }))
         })
@@ -67,7 +73,23 @@ impl Dpctl {
         &self,
         device: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.cached(device)
+        match device.cast_exact::<PyString>() {
+            Ok(filter) => self.cached(&self.named(filter)?),
+            Err(_) => self.cached(device),
+        }
+    }
+
+    /// The `dpctl.SyclDevice` of a filter string.
+    fn named<'py>(&self, filter: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        let named = self.named.bind(filter.py());
+        if let Some(device) = named.get_item(filter)? {
+            return Ok(device);
+        }
+        let device = self.device.bind(filter.py()).call1((filter,))?;
+        if named.len() < MOST_NAMED {
+            named.set_item(filter, &device)?;
+        }
+        Ok(device)
     }
 
     /// dpctl's cached queue for a SYCL context and a device of it.
@@ -81,7 +103,7 @@ impl Dpctl {
         self.cached(pair.into_pyobject(py)?.as_any())
     }
 
-    /// The cached queue for a device, its filter string, or a pair of a context and a device.
+    /// The cached queue for a device, or a pair of a context and a device.
     fn cached<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.module
             .bind(key.py())
