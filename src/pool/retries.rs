@@ -1,5 +1,7 @@
 //! The attempts of an allocation for which memory is short.
 
+use std::time::Instant;
+
 use super::chunks::RETURN_TIMEOUT;
 use super::failure::Failure;
 use super::inner::{Inner, NewBlock};
@@ -12,8 +14,8 @@ use crate::error::{Error, Result};
 /// mistake.
 const FRUITLESS_CALLS: usize = 16;
 
-/// The attempts after trims in a row, each of which may fail because another thread was faster: it freed a block of another size
-/// and allocated one of this pool's limit in between, so that its free block has to be trimmed as well.
+/// The attempts, each after a trim. Between the two, another thread may free a block, whose slab the pool then holds, and allocate
+/// one of another size, so that the next trim returns what this allocation lacked.
 const ATTEMPTS: usize = 16;
 
 impl<P: Provider> Inner<P> {
@@ -56,7 +58,7 @@ impl<P: Provider> Inner<P> {
         attempt: &impl Fn(bool) -> Result<NewBlock>,
     ) -> Result<NewBlock> {
         let _shortage = self.begin_shortage();
-        let mut attempts = 0;
+        let (mut attempts, begun) = (0, Instant::now());
         loop {
             let trimmed = self.trim(0);
             // What other threads are moving or returning is missing until then.
@@ -73,7 +75,8 @@ impl<P: Provider> Inner<P> {
                 }
                 _ => error.is_out_of_memory() && trimmed > 0,
             };
-            if !is_short || attempts == ATTEMPTS {
+            // The calls of the provider that another thread makes may wait for this allocation.
+            if !is_short || attempts == ATTEMPTS || begun.elapsed() >= RETURN_TIMEOUT {
                 return Err(error);
             }
         }
