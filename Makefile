@@ -69,11 +69,10 @@ $(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
 $(VENV_DOCS)/.requirements: requirements/venv-docs.txt
 $(VENV_DIST)/.requirements: requirements/venv-dist.txt
 $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
-# An interrupted installation leaves packages that pip takes for complete: the environment is made anew. Python compiles the
-# modules that are imported.
+# An interrupted installation leaves packages that pip takes for complete: the environment is made anew.
 %/.requirements: | setup
 	$(PYTHON) -m venv --clear $*
-	$*/bin/pip install -q --no-compile -r $(filter %.txt,$^)
+	$*/bin/pip install -q -r $(filter %.txt,$^)
 	@! command -v hardlink >/dev/null || hardlink -q -c $*
 	@touch $@
 

@@ -97,11 +97,11 @@ class TestLifetime:
     def test_memory_is_not_closed_under_arrays_and_capsules(self, memory_class):
         memory = memory_class(64)
         array = memory.view("u1")
-        with pytest.raises(BufferError, match="1 memoryviews, arrays"):
+        with pytest.raises(BufferError, match=r"memoryviews, arrays .* \(1 do\)"):
             memory.close()
         capsule = array[3:].__dlpack__()
         del array
-        with pytest.raises(BufferError, match="1 memoryviews, arrays"):
+        with pytest.raises(BufferError, match=r"memoryviews, arrays .* \(1 do\)"):
             memory.close()
         del capsule
         memory.close()

@@ -133,8 +133,9 @@ def test_control_c_ends_the_wait_for_a_stopped_exporter():
     export = """
         import ctypes, sys, zeusm.memory as zm
         memory = zm.MemoryUSMHost(300_000)
-        print(memory.ipc_handle().to_bytes().hex(), flush=True)
-        ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE
+        handle = memory.ipc_handle()
+        assert ctypes.CDLL(None).prctl(4, 0) == 0  # PR_SET_DUMPABLE
+        print(handle.to_bytes().hex(), flush=True)
         sys.stdin.read()
     """
     opens = """
@@ -168,7 +169,7 @@ def test_control_c_ends_the_wait_for_a_stopped_exporter():
     finally:
         owner.kill()
         owner.communicate()
-    assert told.splitlines()[-1] == "KeyboardInterrupt"
+    assert told.splitlines()[-1:] == ["KeyboardInterrupt"], (other.returncode, told)
 
 
 def test_a_limit_of_file_sizes(fresh):

@@ -62,11 +62,15 @@ def test_what_is_no_slice_of_bytes(memory_class, index, error):
         memory_class(N)[index]
 
 
-def test_a_single_byte_is_read_as_the_error_says(memory_class):
+def test_a_single_byte_is_read_and_set_as_the_error_says(memory_class):
     memory, i = filled(memory_class), 7
-    with pytest.raises(TypeError, match=r"for single bytes use memory\[i:i\+1\].tobytes\(\), or"):
+    with pytest.raises(TypeError, match=r"memory\[i:i\+1\].tobytes\(\) reads one byte"):
         memory[i]
     assert memory[i : i + 1].tobytes() == PATTERN[7:8]
+    with pytest.raises(TypeError, match=r"memory\[i:i\+1\] = bytes\(\[value\]\) sets it"):
+        memory[i] = 1
+    memory[i : i + 1] = bytes([1])
+    assert memory[i : i + 1].tobytes() == b"\1"
 
 
 def test_closing_frees(memory_class):
@@ -108,7 +112,9 @@ def test_a_view_keeps_the_memory_from_being_closed(host_class):
     view = memoryview(x)
     array = np.asarray(view)
     for _ in range(2):
-        with pytest.raises(BufferError, match=r"2 memoryviews|1 memoryviews"):
+        with pytest.raises(
+            BufferError, match=r"memoryviews, arrays or operations use it \([12] do\)"
+        ):
             x.close()
     del view, array
     x.close()
