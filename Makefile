@@ -53,12 +53,9 @@ help: ## Lists the targets
 setup: ## Installs missing dependencies of the build (apt)
 	@sh tools/setup.sh
 
-.PHONY: build build-tests
+.PHONY: build
 build: | setup ## The crates, for development
 	cargo build $(WORKSPACE) --locked
-
-build-tests: build
-	cargo test $(WORKSPACE) --locked --no-run
 
 # --- the Python package --------------------------------------------------------------------------
 
@@ -90,13 +87,13 @@ wheel: dist/.built ## The wheel, in dist/
 	@touch $@
 .SECONDARY:
 
-# The downloads of one environment go on beside the installation of the other, and beside cargo.
+# The downloads of one environment go on beside the installation of the other, and beside the checks by cargo.
 .PHONY: venvs prepare
 venvs: | setup ## .venv (dpctl, dpnp) and .venv-numba-dpex, with zeusm in both
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.zeusm $(NUMBA_DPEX)
 
 prepare: | setup
-	@$(MAKE) --no-print-directory --jobs=3 $(VENV)/.zeusm $(NUMBA_DPEX) build-tests lint-rust
+	@$(MAKE) --no-print-directory --jobs=3 $(VENV)/.zeusm $(NUMBA_DPEX) lint-rust
 
 # --- examples and tests --------------------------------------------------------------------------
 
@@ -107,7 +104,7 @@ demo: venvs ## Runs the examples in both environments
 	$(PY_NUMBA_DPEX) examples/demo.py
 
 .PHONY: test
-test: prepare lint test-rust test-sycl test-valgrind test-python test-peers test-instructions ## Everything that CI runs
+test: prepare lint-python test-rust test-sycl test-valgrind test-python test-peers test-instructions ## Everything that CI runs
 
 .PHONY: lint lint-rust lint-python
 lint: lint-rust lint-python ## Layers, format, clippy, rustdoc, ruff, type stubs

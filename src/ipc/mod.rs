@@ -48,3 +48,4 @@ pub use error::Error;
 pub use handle::IpcHandle;
 pub use mapped_range::is_mapped;
 pub use mapping::Mapping;
+pub use server::ANSWER_TIMEOUT;

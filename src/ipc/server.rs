@@ -26,8 +26,8 @@ use crate::process::{Local, Mutex, RwLock, at_fork, held_at_fork};
 
 /// The server's timeout for one connection, which blocks the others meanwhile.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
-/// The client's timeout for the reply of a busy process.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
+/// The timeout of [`IpcHandle::open`] for the answer of the memory's owner, which may be busy.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The delay between two attempts to accept while descriptors or memory are short.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
@@ -292,8 +292,8 @@ pub fn request<T>(handle: &IpcHandle, lock: impl FnOnce() -> T) -> io::Result<(E
         return Ok((ExportStatus::Untrusted(server.as_raw()), lock()));
     }
     check_client(server, rustix::process::geteuid())?;
-    stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
-    stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     (&stream).write_all(&handle.to_bytes())?;
     wait_readable(&stream)?;
     let guard = lock();
@@ -303,7 +303,7 @@ pub fn request<T>(handle: &IpcHandle, lock: impl FnOnce() -> T) -> io::Result<(E
 
 /// Waits for the answer of the server.
 fn wait_readable(stream: &UnixStream) -> io::Result<()> {
-    let timeout = Timespec::try_from(CLIENT_TIMEOUT).ok();
+    let timeout = Timespec::try_from(ANSWER_TIMEOUT).ok();
     let mut files = [PollFd::new(stream, PollFlags::IN)];
     match rustix::event::poll(&mut files, timeout.as_ref())? {
         0 => Err(io::ErrorKind::TimedOut.into()),

@@ -1,4 +1,4 @@
-"""System calls that fail: for programs that test a shortage of a resource."""
+"""System calls that fail, and permissions that are missing: for programs that test these."""
 
 # Defines `refuse(call, errno)`: a system call, by its number on x86-64, fails in this thread and in those that it starts.
 FILTER = """
@@ -13,4 +13,11 @@ FILTER = """
         libc = ctypes.CDLL(None)
         assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
         assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+"""
+
+# Drops all capabilities (header version 3), and with them the permission to trace other processes.
+NO_CAPABILITIES = """
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.syscall(126, (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
 """

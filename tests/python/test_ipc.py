@@ -20,6 +20,7 @@ import dpctl.memory
 import numpy as np
 import pytest
 import zeusm.memory as zm
+from system_calls import NO_CAPABILITIES
 
 IPC_CLASSES = {
     "device": zm.MemoryIPCDevice,
@@ -99,12 +100,6 @@ ANSWER = """
         zm.IPCMemoryHandle.open(open(sys.argv[1], "rb").read())
     except zm.IPCError as error:
         print(error)
-"""
-# Drops all capabilities (header version 3), and with them the permission to trace other processes.
-FORBIDDEN = """
-    import ctypes
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.syscall(126, (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
 """
 
 
@@ -188,12 +183,12 @@ def test_where_tracing_is_forbidden(fresh, sent, secluded, memory_class):
     assert libc.syscall(438, process, 0, 0) == -1
     assert ctypes.get_errno() == 1  # EPERM
 """
-    result = fresh(FORBIDDEN + proof + READ, sent(handle))
+    result = fresh(NO_CAPABILITIES + proof + READ, sent(handle))
     assert result.stdout == "over the socket"
     raw = handle.to_bytes()
     handle.close()
     memory.close()
-    assert "freed by its owner" in fresh(FORBIDDEN + ANSWER, sent(raw)).stdout
+    assert "freed by its owner" in fresh(NO_CAPABILITIES + ANSWER, sent(raw)).stdout
 
 
 # --- opening and closing -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import textwrap
 import time
 
 import pytest
-from system_calls import FILTER
+from system_calls import FILTER, NO_CAPABILITIES
 
 LIMITED = """
     import ctypes, os, resource, subprocess, sys, textwrap, time, zeusm.memory as zm
@@ -138,14 +138,15 @@ def test_control_c_ends_the_wait_for_a_stopped_exporter():
         print(handle.to_bytes().hex(), flush=True)
         sys.stdin.read()
     """
-    opens = """
-        import ctypes, sys, zeusm.memory as zm
-        # Drops all capabilities (header version 3).
-        assert ctypes.CDLL(None).syscall(126, (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
-        zm.MemoryUSMHost(64)
-        print("ready", flush=True)
-        zm.IPCMemoryHandle.open(bytes.fromhex(sys.stdin.readline()))
-    """
+    opens = (
+        NO_CAPABILITIES
+        + """
+    import sys, zeusm.memory as zm
+    zm.MemoryUSMHost(64)
+    print("ready", flush=True)
+    zm.IPCMemoryHandle.open(bytes.fromhex(sys.stdin.readline()))
+"""
+    )
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(program)],

@@ -1,7 +1,7 @@
 //! `IPCMemoryHandle`.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,9 +17,6 @@ use crate::stacks;
 use crate::traced::Traced;
 use zeusm::process::Mutex;
 use zeusm::{Context, Device, IpcHandle, ipc};
-
-/// The longest wait for the owner of a handle's memory, signals included.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// IPCMemoryHandle(usm_memory)
 /// --
@@ -259,7 +256,7 @@ impl PyIpcHandle {
         let begun = Instant::now();
         let mapping = loop {
             match detach(py, || handle.open(context, device)) {
-                Err(ipc::Error::Interrupted { .. }) if begun.elapsed() < LONGEST_WAIT => {
+                Err(ipc::Error::Interrupted { .. }) if begun.elapsed() < ipc::ANSWER_TIMEOUT => {
                     py.check_signals()?;
                 }
                 mapping => break mapping.or_raise()?,
