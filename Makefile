@@ -148,7 +148,7 @@ test-validated: build $(VENV)/.requirements
 	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) cargo test $(WORKSPACE) --locked $(ONCE)
 
 # With the SYCL runtime of each environment, opened as by `import dpctl`.
-TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test --locked --test sycl
+TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked --test sycl
 RUNNER := CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER
 .PHONY: test-sycl
 test-sycl: build venvs ## The Rust tests of the SYCL layer, with both SYCL runtimes
@@ -163,7 +163,7 @@ VALGRIND := valgrind -q --fair-sched=try --error-exitcode=99 --leak-check=full \
 .PHONY: test-valgrind
 test-valgrind: build ## The Rust tests of memory and queues under valgrind
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(RUNNER)="$(VALGRIND)" \
-		cargo test --locked --test memory --test queue --test asynchronous --test operands
+		cargo test $(WORKSPACE) --locked --test memory --test queue --test asynchronous --test operands
 
 .PHONY: test-python test-python-dpctl test-python-numba-dpex
 test-python: venvs ## The Python tests, in both environments at once; the output of each follows its end
