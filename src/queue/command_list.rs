@@ -9,7 +9,7 @@ use level_zero_sys as sys;
 use crate::call::{check, enumerate};
 use crate::context::Context;
 use crate::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// An immediate command list, which is destroyed when dropped. The owner ensures that it is idle then.
 pub(super) struct CommandList {
@@ -87,6 +87,17 @@ impl CommandList {
             | sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
             | sys::ZE_RESULT_ERROR_UNINITIALIZED => Ok(false),
             result => check("zeCommandListHostSynchronize", result).map(|()| true),
+        }
+    }
+
+    /// Waits until all appended operations are complete; an error if the driver lacks the function.
+    pub(super) fn finish(&self) -> Result<()> {
+        match self.synchronize(Duration::MAX) {
+            Ok(false) => Err(Error::Call {
+                function: "zeCommandListHostSynchronize",
+                result: sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+            }),
+            answer => answer.map(|_| ()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The command list of a queue, with its events and the operations in flight.
 
+use std::collections::BTreeSet;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +56,9 @@ pub(super) struct State {
     ends_late: bool,
     /// The number of the operation in flight that signals no event.
     pub(super) unsignalled: Option<u64>,
+    /// The numbers of operations without an event that may be in flight on a command list with a failed append, as the wait for
+    /// them failed as well. The thread that submitted the operation removes the number.
+    unended: BTreeSet<u64>,
     /// The number of the newest operation that signalled no event, and the event that was appended after it.
     end: Option<(u64, Event)>,
     /// The number of operations so far that signal no event.
@@ -219,14 +223,26 @@ impl State {
     fn retire(&mut self, commands: Arc<CommandList>, awaited: &[Event]) {
         self.commands = None;
         commands.leak();
-        if self.unsignalled.take().is_some() {
-            // No event can be appended after it any more. It has no wait list, so it ends soon.
-            let _ = commands.synchronize(Duration::MAX);
-        }
+        // No event can be appended after it any more. It has no wait list, so it ends soon.
+        let unsignalled = self.unsignalled.take();
+        self.unended
+            .extend(unsignalled.filter(|_| commands.finish().is_err()));
         self.retired.push(Retired {
             commands,
             awaited: awaited.to_vec(),
         });
+    }
+
+    /// Ends the operation of this number, which signals no event; returns whether it was the newest one.
+    pub(super) fn end_unsignalled(&mut self, number: u64) -> bool {
+        self.unended.remove(&number);
+        self.unsignalled.take_if(|it| *it == number).is_some()
+    }
+
+    /// Whether the operation of this number may be in flight although no event will be signalled after it. The caller waits
+    /// for its command list.
+    pub(super) fn take_unended(&mut self, number: u64) -> bool {
+        self.unended.remove(&number)
     }
 
     /// The event of an operation that signalled none itself, or `None` if the operation is complete.

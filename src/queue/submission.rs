@@ -166,14 +166,17 @@ impl RawQueue {
         let mut state = list.state.lock();
         let answer = match is_complete {
             Ok(true) => {
-                let ended = state
-                    .unsignalled
-                    .take_if(|unsignalled| *unsignalled == number);
+                let is_newest = state.end_unsignalled(number);
                 // Their operations are complete, as the list was idle before this operation, and none was appended since.
-                let retired = ended.map(|_| mem::take(&mut state.retired));
+                let retired = is_newest.then(|| mem::take(&mut state.retired));
                 drop(state);
                 drop(retired);
                 return Ok(None);
+            }
+            // An append has failed since, and so did its wait for this operation.
+            Ok(false) if state.take_unended(number) => {
+                drop(state);
+                return commands.finish().map(|()| None);
             }
             // A later submission has appended the signal of an event after this operation.
             Ok(false) if state.unsignalled != Some(number) => return Ok(state.end_of(number)),
@@ -185,10 +188,7 @@ impl RawQueue {
             // After an error the caller owns the operands again, so the operation must not be in flight any more. A second
             // error means that the device is lost and executes no operations.
             let _ = commands.synchronize(Duration::MAX);
-            let mut state = list.state.lock();
-            state
-                .unsignalled
-                .take_if(|unsignalled| *unsignalled == number);
+            list.state.lock().end_unsignalled(number);
         })
     }
 

@@ -18,6 +18,7 @@ pub struct FaultDriver {
     arm: unsafe extern "C" fn(u64, u32),
     fired: unsafe extern "C" fn() -> *const c_char,
     lose: unsafe extern "C" fn(usize, usize),
+    lose_here: extern "C" fn(),
     live: unsafe extern "C" fn(*mut c_char, usize) -> u64,
     hold: unsafe extern "C" fn(),
     release: unsafe extern "C" fn(),
@@ -42,6 +43,7 @@ impl FaultDriver {
                 arm: library.symbol(c"zeusm_fault_arm").unwrap(),
                 fired: library.symbol(c"zeusm_fault_fired").unwrap(),
                 lose: library.symbol(c"zeusm_fault_lose").unwrap(),
+                lose_here: library.symbol(c"zeusm_fault_lose_here").unwrap(),
                 live: library.symbol(c"zeusm_fault_live").unwrap(),
                 hold: library.symbol(c"zeusm_fault_hold").unwrap(),
                 release: library.symbol(c"zeusm_fault_release").unwrap(),
@@ -84,6 +86,11 @@ impl FaultDriver {
         let device = device.map_or(0, |device| device.handle().addr());
         // SAFETY: the function has no preconditions.
         unsafe { (self.lose)(event.handle().addr(), device) }
+    }
+
+    /// From now on, barriers and waits for command lists fail in the calling thread as after a loss of the device.
+    pub fn lose_here(&self) {
+        (self.lose_here)();
     }
 
     /// Submits a barrier that is in flight until the [release](Held::release).

@@ -1,6 +1,7 @@
 //! Waits that keep failing: on a device that is lost, and where no query of a status tells.
 
 use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -177,4 +178,39 @@ fn slices() {
         assert!(matches!(answer, Err(Error::DeviceLost { .. })));
     }
     assert_eq!(host.as_slice().unwrap().len(), 64);
+}
+
+#[test]
+fn a_read_behind_which_the_signal_and_the_wait_fail_is_complete_when_it_returns() {
+    child::run(child::command("losses::read"));
+}
+
+/// The reads of one thread signal no event, and the barriers of another one have to append that signal.
+#[test]
+#[ignore = "run by a_read_behind_which_the_signal_and_the_wait_fail_is_complete_when_it_returns"]
+fn read() {
+    const SIZE: usize = 32 << 20;
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let (context, queue) = set_up(&device);
+    let mut memory = SharedMemory::new(&context, &device, SIZE).unwrap();
+    memory.as_mut_slice().unwrap().fill(7);
+    let mut bytes = vec![0; SIZE];
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            driver.lose_here();
+            while !is_over.load(Ordering::Relaxed) {
+                queue.barrier(&[]).unwrap_err();
+            }
+        });
+        let mut incomplete = 0;
+        for _ in 0..50 {
+            bytes.fill(0);
+            queue.read(&memory, &mut bytes).unwrap();
+            incomplete += usize::from(bytes[SIZE - 1] != 7);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(incomplete, 0, "of 50");
+    });
 }

@@ -1,5 +1,6 @@
 //! The armed failure: which call fails, and with which result code.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -44,12 +45,20 @@ static UNUSABLE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 /// The events of a lost device, and the device if its status tells.
 static LOST: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
+thread_local! {
+    /// Whether barriers and waits for command lists fail in this thread.
+    static IS_LOST_HERE: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Counts a call with its first argument. Returns the result code if this call must fail. Calls for which the code is not an
 /// error are not counted.
 pub(crate) fn fails(name: &'static str, object: usize) -> Option<u32> {
-    if matches!(name, "zeEventHostSynchronize" | "zeDeviceGetStatus")
-        && LOST.lock().contains(&object)
-    {
+    let is_lost = match name {
+        "zeEventHostSynchronize" | "zeDeviceGetStatus" => LOST.lock().contains(&object),
+        "zeCommandListAppendBarrier" | "zeCommandListHostSynchronize" => IS_LOST_HERE.get(),
+        _ => false,
+    };
+    if is_lost {
         return Some(sys::ZE_RESULT_ERROR_DEVICE_LOST.0);
     }
     let is_append = name.starts_with("zeCommandListAppend");
@@ -99,6 +108,12 @@ pub extern "C" fn zeusm_fault_arm(nth: u64, code: u32) {
 #[unsafe(no_mangle)]
 pub extern "C" fn zeusm_fault_lose(event: usize, device: usize) {
     *LOST.lock() = BTreeSet::from([event, device]);
+}
+
+/// From now on, barriers and waits for command lists fail in the calling thread as after a loss of the device.
+#[unsafe(no_mangle)]
+pub extern "C" fn zeusm_fault_lose_here() {
+    IS_LOST_HERE.set(true);
 }
 
 /// The number of calls since the last [`zeusm_fault_arm`].
