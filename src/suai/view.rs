@@ -377,6 +377,23 @@ impl Layout {
         )?;
         Ok((in_memory, packed))
     }
+
+    /// The [extent](Self::extent) as a row of bytes, and the layout with this one's indices in a copy of that row. Where
+    /// elements are repeated, the row may be shorter than the [packed](Self::packed) elements.
+    ///
+    /// # Errors
+    /// [`Error::ExtentOverflow`].
+    pub fn spanned(&self) -> Result<(Self, Self), Error> {
+        let extent = self.extent();
+        let row = Self::of_bytes(vec![extent.len()], vec![1], extent.start(), 1)?;
+        let within = Self::of_bytes(
+            self.shape().to_vec(),
+            self.byte_strides(),
+            self.byte_offset().saturating_sub(extent.start()),
+            self.itemsize(),
+        )?;
+        Ok((row, within))
+    }
 }
 
 /// The position of `index`, which counts from the end if negative, if it is less than `size`.

@@ -1,7 +1,10 @@
 """UsmArray: views of memory, compared with NumPy views of the same bytes."""
 
+import copy
+
 import numpy as np
 import pytest
+import snapshots
 import zeusm
 import zeusm.memory
 from arrays import DTYPES, mirrored, numbers
@@ -310,6 +313,37 @@ class TestCopies:
         windows = memory.view("int32", (4, 3, 3), (1, 2, 1))
         wanted = np.lib.stride_tricks.as_strided(numbers(10), (4, 3, 3), (4, 8, 4))
         np.testing.assert_array_equal(windows.copy_to_host(), wanted)
+
+    @pytest.mark.parametrize("strides", [(0, 1), (1, 0), (1, 1)], ids=str)
+    def test_repeated_elements_are_read_in_one_operation(self, strides):
+        """And to NumPy's order for a copy."""
+        memory = zeusm.asarray(numbers(11_000), usm_type="device").base
+        array = memory.view("int32", (10_000, 100), strides)
+        wanted = np.lib.stride_tricks.as_strided(
+            numbers(11_000), array.shape, [4 * stride for stride in strides]
+        )
+        with zeusm.memory.record_history() as history:
+            copies = [array.copy_to_host(), array.copy_to_host(np.empty(array.shape, "int32"))]
+            usm = [copy.copy(array), zeusm.asarray(array, usm_type="shared", copy=True)]
+        assert len(snapshots.rows(history.snapshot(), "operations")) <= 6
+        copies += [it.copy_to_host() for it in usm]
+        for it in copies:
+            np.testing.assert_array_equal(it, wanted)
+        assert copies[0].strides == wanted.copy("K").strides
+
+    @pytest.mark.parametrize("order", "CF")
+    def test_device_memory_is_read_without_a_staging_buffer(self, order):
+        """A new array owns its bytes, and there is one operation to each destination of that order."""
+        host = np.asarray(numbers((30, 40, 50), "float64"), order=order)
+        array = zeusm.asarray(host, usm_type="device")
+        for view, wanted in (array, host), (array[::2, ::2, ::2], host[::2, ::2, ::2]):
+            found = view.copy_to_host()
+            np.testing.assert_array_equal(found, wanted)
+            assert found.flags.owndata
+            assert found.flags[f"{order}_CONTIGUOUS"]
+            for destination in np.zeros(wanted.shape), np.zeros(wanted.shape, order="F"):
+                assert view.copy_to_host(destination) is destination
+                np.testing.assert_array_equal(destination, wanted)
 
     def test_memory_objects_take_arrays(self, usm_type):
         array = zeusm.asarray(numbers(8), usm_type=usm_type)

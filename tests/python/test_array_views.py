@@ -145,11 +145,12 @@ def test_writing_to_any_view_leaves_the_rest(data, shape, dtype):
     strides=st.lists(st.integers(-20, 20), min_size=3, max_size=3),
     shape=st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)),
     offset=st.integers(-5, 60),
+    usm_type=st.sampled_from(["device", "shared"]),
 )
 @settings(max_examples=300, deadline=None)
-def test_any_strides_are_numpys_or_refused(shape, strides, offset):
+def test_any_strides_are_numpys_or_refused(shape, strides, offset, usm_type):
     host = np.arange(100, dtype="i2")
-    memory = zeusm.asarray(host).base
+    memory = zeusm.asarray(host, usm_type=usm_type).base
     reach = [stride * (size - 1) for stride, size in zip(strides, shape, strict=True)]
     low = offset + sum(min(step, 0) for step in reach)
     high = offset + sum(max(step, 0) for step in reach)

@@ -13,7 +13,7 @@ use super::UsmArray;
 use super::class::invalid;
 use crate::parse::{HostBuffer, dtype, record};
 use crate::transfer::{self, StridedCopy};
-use zeusm::suai::{ElementType, Layout};
+use zeusm::suai::{ElementType, Error, Layout};
 
 /// `__array_interface__` of an array that the host can access.
 pub(super) fn array_interface<'py>(
@@ -76,6 +76,8 @@ pub(super) fn read<'py>(
     };
     let elements = if inner.memory().kind.is_host_accessible() {
         in_place(array)?
+    } else if let Some(copy) = read_packed(py, inner, to.as_ref())? {
+        return Ok(destination.map_or(copy, Bound::clone));
     } else {
         read_staged(py, inner)?
     };
@@ -84,6 +86,37 @@ pub(super) fn read<'py>(
     };
     copy_elements(&to, &elements)?;
     Ok(destination.clone())
+}
+
+/// Copies an array that the host cannot access to `to`, or else to a new NumPy array, if that has the elements in the order of
+/// the array's memory, without gaps; `None` if the copy needs a staging buffer.
+fn read_packed<'py>(
+    py: Python<'py>,
+    array: &UsmArray,
+    to: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if is_short(&array.layout) {
+        return Ok(None);
+    }
+    let (elements, packed) = array.layout.packed().map_err(|error| invalid(&error))?;
+    let to = match to {
+        Some(to) => to.clone(),
+        None => {
+            let order = match (packed.is_c_contiguous(), packed.is_f_contiguous()) {
+                (true, _) => "C",
+                (_, true) => "F",
+                _ => return Ok(None),
+            };
+            let shape = PyTuple::new(py, packed.shape())?;
+            let dtype = dtype::object(py, &array.element)?;
+            imports::numpy(py)?.call_method1("empty", (shape, dtype, order))?
+        }
+    };
+    let Some(bytes) = if_packed(&to, &packed)? else {
+        return Ok(None);
+    };
+    gather(py, array, &elements, &bytes)?;
+    Ok(Some(to))
 }
 
 /// Copies `source`, which NumPy converts to an array, to the array.
@@ -110,7 +143,7 @@ fn arranged<'py>(array: &UsmArray, source: Bound<'py, PyAny>) -> PyResult<Bound<
     if let Some(bytes) = if_packed(&source, &packed)? {
         return Ok(bytes);
     }
-    let (bytes, view) = staging(source.py(), &array.element, &packed)?;
+    let (bytes, view) = staging(source.py(), &array.element, &packed, packed.nbytes())?;
     copy_elements(&view, &source)?;
     Ok(bytes)
 }
@@ -151,7 +184,7 @@ const CALLS: usize = 64 * OPERATION;
 /// Whether [`copy_through`] takes less time than the operations of a device that [`transfer::copy_strided`] needs for `layout`,
 /// and NumPy is installed. A device copies rows of bytes upwards, so that reversed elements are an operation each.
 pub(super) fn is_faster(py: Python<'_>, layout: &Layout) -> bool {
-    let Ok((in_memory, _)) = layout.packed() else {
+    let Ok((in_memory, _)) = staged(layout) else {
         return false;
     };
     let operations = layout.regions().len();
@@ -204,10 +237,36 @@ pub(super) fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py,
 
 /// A new NumPy array with a copy of an array that the host cannot access.
 fn read_staged<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
+    let (in_memory, in_buffer) = staged(&array.layout).map_err(|error| invalid(&error))?;
+    let (bytes, view) = staging(py, &array.element, &in_buffer, in_memory.nbytes())?;
+    gather(py, array, &in_memory, &bytes)?;
+    Ok(view)
+}
+
+/// What the device copies to a staging buffer, and the layout in that buffer.
+fn staged(layout: &Layout) -> Result<(Layout, Layout), Error> {
+    if is_short(layout) {
+        layout.spanned()
+    } else {
+        layout.packed()
+    }
+}
+
+/// Whether a staging buffer takes all bytes between the first element and the last one, in one operation of the device. It has
+/// an operation for each element that is repeated, and such an array has fewer bytes than elements.
+fn is_short(layout: &Layout) -> bool {
+    !layout.is_distinct() && layout.extent().len() <= layout.nbytes().max(CALLS)
+}
+
+/// Copies the elements `in_memory` of an array that the host cannot access to a buffer of their size.
+fn gather<'py>(
+    py: Python<'py>,
+    array: &UsmArray,
+    in_memory: &Layout,
+    bytes: &Bound<'py, PyAny>,
+) -> PyResult<()> {
     let memory = array.memory();
-    let (elements, packed) = array.layout.packed().map_err(|error| invalid(&error))?;
-    let (bytes, view) = staging(py, &array.element, &packed)?;
-    let bytes = HostBuffer::writable(&bytes)?;
+    let bytes = HostBuffer::writable(bytes)?;
     let to = bytes.address();
     let operands = (array.pinned().share(py)?, bytes);
     let (context_device, from) = (memory.context_device(), memory.for_queue(py)?);
@@ -216,27 +275,28 @@ fn read_staged<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, Py
         transfer::copy_strided(
             py,
             context_device,
-            &elements,
+            in_memory,
             StridedCopy::gather(from, to),
             operands,
         )
-    }?;
-    Ok(view)
+    }
+    .map(drop)
 }
 
-/// A staging buffer, and a NumPy array over it with the layout `packed`.
+/// A staging buffer of `size` bytes, and a NumPy array over it with the layout `in_buffer`.
 fn staging<'py>(
     py: Python<'py>,
     element: &ElementType,
-    packed: &Layout,
+    in_buffer: &Layout,
+    size: usize,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let numpy = imports::numpy(py)?;
-    let bytes = numpy.call_method1("empty", (packed.nbytes(), "|u1"))?;
-    if packed.elements() == 0 {
+    let bytes = numpy.call_method1("empty", (size, "|u1"))?;
+    if in_buffer.elements() == 0 {
         let view = numpy.call_method1(
             "empty",
             (
-                PyTuple::new(py, packed.shape())?,
+                PyTuple::new(py, in_buffer.shape())?,
                 dtype::object(py, element)?,
             ),
         )?;
@@ -245,11 +305,11 @@ fn staging<'py>(
     let view = numpy.call_method1(
         "ndarray",
         (
-            PyTuple::new(py, packed.shape())?,
+            PyTuple::new(py, in_buffer.shape())?,
             dtype::object(py, element)?,
             &bytes,
-            packed.byte_offset(),
-            PyTuple::new(py, packed.byte_strides())?,
+            in_buffer.byte_offset(),
+            PyTuple::new(py, in_buffer.byte_strides())?,
         ),
     )?;
     Ok((bytes, view))
