@@ -1,5 +1,6 @@
 """Invalid sizes, alignments and queues raise dpctl's exception classes, with a message that names the cause."""
 
+import itertools
 import numbers
 import os
 import sys
@@ -226,3 +227,65 @@ def test_variables_that_hide_all_devices_are_named(fresh, variable, value):
     program = "import zeusm.memory as zm; zm.MemoryUSMShared(64).sycl_queue"
     told = fresh(program, env={variable: value}, fails=True).stderr
     assert f'{variable}, now "{value}"' in told.splitlines()[-1]
+
+
+# Each message has the argument.
+UNPRINTABLE = {
+    "size": lambda bad: zeusm.memory.MemoryUSMShared(bad),
+    "alignment": lambda bad: zeusm.memory.MemoryUSMShared(64, alignment=bad),
+    "offset": lambda bad: zeusm.memory.MemoryUSMShared(64).view("u1", offset=bad),
+    "memset": lambda bad: zeusm.memory.MemoryUSMShared(64).memset(bad),
+    "shape": lambda bad: zeusm.empty((3, bad)),
+    "index": lambda bad: zeusm.empty(3)[bad],
+    "address": lambda bad: zeusm.pointer_attributes(bad),
+    "limit": lambda bad: zeusm.memory.MemoryPool("host", limit=bad),
+    "version": lambda bad: zeusm.memory.MemoryUSMShared(64).__dlpack__(max_version=(bad, 0)),
+    "device": lambda bad: zeusm.memory.MemoryUSMShared(64).__dlpack__(dl_device=(bad, 0)),
+}
+
+
+@pytest.mark.parametrize("name", UNPRINTABLE)
+def test_an_integer_with_more_digits_than_python_converts(name):
+    """Pytest reports an exception that is ignored in the message."""
+    call = UNPRINTABLE[name]
+    with pytest.raises((ValueError, IndexError, BufferError, USMAllocationError)) as raised:
+        call(1 << 40_000)
+    told = "unprintable tuple object" if name == "device" else "an integer of 40001 bits"
+    assert f"<{told}>" in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["offset", "shape", "index", "address", "version", "device"])
+def test_an_interrupt_while_a_message_is_made_is_raised(name):
+    class Slow:
+        def __repr__(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        try:
+            UNPRINTABLE[name](Slow())
+        except (TypeError, IndexError):
+            for _ in range(1000):
+                pass
+
+
+def test_a_long_argument_is_shortened():
+    with pytest.raises(TypeError) as raised:
+        zeusm.empty("x" * 100_000)
+    assert 1000 < len(str(raised.value)) < 1200
+    assert str(raised.value).endswith("xxx...")
+
+
+@pytest.mark.parametrize("endless", [itertools.count, lambda: range(1 << 40)])
+@pytest.mark.parametrize(
+    ("role", "call"),
+    [
+        ("shape", lambda many: zeusm.empty(many)),
+        ("shape", lambda many: zeusm.empty(4).reshape(many)),
+        ("shape", lambda many: zeusm.memory.MemoryUSMShared(64).view("u1", many)),
+        ("strides", lambda many: zeusm.memory.MemoryUSMShared(64).view("u1", (4,), many)),
+        ("axes", lambda many: zeusm.empty(4).transpose(many)),
+    ],
+)
+def test_more_integers_than_an_array_can_have_dimensions(endless, role, call):
+    with pytest.raises(ValueError, match=f"^{role} has more than 64 integers$"):
+        call(endless())

@@ -235,3 +235,18 @@ def test_no_dictionary_reaches_outside_the_allocation(fields):
     assert x._pointer <= y._pointer
     assert y._pointer + y.nbytes <= x._pointer + N
     assert len(bytes(y)) == y.nbytes
+
+
+@pytest.mark.parametrize("field", ["shape", "strides"])
+def test_a_field_with_more_integers_than_dimensions_are_possible(memory_class, field):
+    """Such a sequence may have no end, or need more memory than there is."""
+    described = Described(memory_class(N), **{field: range(1 << 40)})
+    with pytest.raises(ValueError, match=f"'{field}' has more than 64 integers"):
+        zeusm.memory.as_usm_memory(described)
+
+
+def test_a_record_field_with_more_extents_than_are_possible(memory_class):
+    descr = [("x", "|u1", range(1 << 40))]
+    described = Described(memory_class(N), typestr=f"|V{N}", shape=(1,), descr=descr)
+    with pytest.raises(ValueError, match="'descr' has the field .*range"):
+        zeusm.asarray(described)

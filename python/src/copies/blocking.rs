@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::{Source, cuda, source};
 use crate::imports;
 use crate::memory::{Pinned, PyMemory};
-use crate::parse::{self, HostBuffer};
+use crate::parse::{self, HostBuffer, Shown};
 use crate::transfer;
 
 #[pymethods]
@@ -327,7 +327,7 @@ impl<'py> FromPyObject<'_, 'py> for Byte {
     fn extract(val: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         val.extract::<u8>().map(Self).map_err(|error| {
             if error.is_instance_of::<PyOverflowError>(val.py()) {
-                PyValueError::new_err(format!("val must be a byte, 0 to 255, not {}", &*val))
+                PyValueError::new_err(format!("val must be a byte, 0 to 255, not {}", Shown(&val)))
             } else {
                 error
             }

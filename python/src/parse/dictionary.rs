@@ -4,7 +4,8 @@ use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyVa
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use super::record;
+use super::shown::Shown;
+use super::{record, shape};
 use crate::errors::Explain;
 use crate::interpreter::intern;
 use zeusm::suai::{self, Record};
@@ -133,9 +134,9 @@ impl<'py> Dictionary<'py> {
 
     /// A string. dpctl accepts any object that NumPy accepts as a dtype; the interfaces allow a string only.
     fn string(&self, value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<String> {
-        let text = value
-            .cast::<PyString>()
-            .map_err(|_| self.malformed(format!("'{field}' must be a string, not {value}")))?;
+        let text = value.cast::<PyString>().map_err(|_| {
+            self.malformed(format!("'{field}' must be a string, not {}", Shown(value)))
+        })?;
         Ok(text.to_string_lossy().into_owned())
     }
 
@@ -146,7 +147,8 @@ impl<'py> Dictionary<'py> {
     fn as_integers(&self, value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<Vec<i64>> {
         let sequence = || {
             self.malformed(format!(
-                "'{field}' must be a sequence of integers, not {value}"
+                "'{field}' must be a sequence of integers, not {}",
+                Shown(value)
             ))
         };
         if let Ok(tuple) = value.cast_exact::<PyTuple>() {
@@ -158,11 +160,11 @@ impl<'py> Dictionary<'py> {
         if value.is_instance_of::<PyString>() {
             return Err(sequence());
         }
-        value
-            .try_iter()
-            .explain(value.py(), |_| sequence())?
-            .map(|item| self.as_integer(&item?, field))
-            .collect()
+        let items = value.try_iter().explain(value.py(), |_| sequence())?;
+        let integer = |item: &Bound<'_, PyAny>| self.as_integer(item, field);
+        shape::bounded(items, integer, |what| {
+            self.malformed(format!("'{field}' {what}"))
+        })
     }
 
     fn as_integer(&self, value: &Bound<'_, PyAny>, field: &'static str) -> PyResult<i64> {
@@ -174,12 +176,13 @@ impl<'py> Dictionary<'py> {
     /// An integer beyond 64 bits is a wrong value, anything that is no integer a wrong type.
     fn out_of_range(&self, value: &Bound<'_, PyAny>, field: &'static str, error: PyErr) -> PyErr {
         if error.is_instance_of::<PyOverflowError>(value.py()) {
-            let value = value.to_string();
+            let value = Shown(value).to_string();
             self.malformed(suai::Error::OutOfRange { field, value })
         } else {
             PyTypeError::new_err(format!(
-                "{} is malformed: '{field}' has {value}, which is not an integer",
-                self.interface
+                "{} is malformed: '{field}' has {}, which is not an integer",
+                self.interface,
+                Shown(value)
             ))
         }
     }

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::numbers::integer;
+use super::shown::Shown;
 use crate::errors::Explain;
 
 /// A version: its major number decides, and all newer ones are known to include this one.
@@ -36,6 +37,7 @@ pub(crate) fn device(value: &Bound<'_, PyAny>, name: &str) -> PyResult<(i32, i32
     let number = |part: Bound<'_, PyAny>| {
         part.extract::<i32>().explain(py, |error| {
             if error.is_instance_of::<PyOverflowError>(py) {
+                let value = Shown(value);
                 PyBufferError::new_err(format!("{name} is {value}, and no device has this number"))
             } else {
                 no_pair(value, name)
@@ -57,5 +59,6 @@ fn pair<'py>(
 }
 
 fn no_pair(value: &Bound<'_, PyAny>, name: &str) -> PyErr {
+    let value = Shown(value);
     PyTypeError::new_err(format!("{name} must be a pair of integers, not {value}"))
 }

@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
 
+use super::shown::Shown;
 use crate::errors::Explain;
 use zeusm::suai::{Index, Layout};
 
@@ -70,7 +71,8 @@ fn one(entry: &Bound<'_, PyAny>, size: usize) -> PyResult<Index> {
     let py = entry.py();
     let wrong = || {
         PyIndexError::new_err(format!(
-            "an array is indexed by integers, slices, Ellipsis and None (a new axis), not by {entry}"
+            "an array is indexed by integers, slices, Ellipsis and None (a new axis), not by {}",
+            Shown(entry)
         ))
     };
     // In NumPy bools are masks, which select a copy.
@@ -83,7 +85,8 @@ fn one(entry: &Bound<'_, PyAny>, size: usize) -> PyResult<Index> {
         .explain(py, |error| {
             if error.is_instance_of::<PyOverflowError>(py) {
                 PyIndexError::new_err(format!(
-                    "index {entry} is out of bounds for an axis of size {size}"
+                    "index {} is out of bounds for an axis of size {size}",
+                    Shown(entry)
                 ))
             } else {
                 wrong()

@@ -12,8 +12,10 @@ mod numbers;
 pub(crate) mod pickle;
 pub(crate) mod record;
 pub(crate) mod shape;
+mod shown;
 mod usm_kind;
 
 pub(crate) use host_buffer::HostBuffer;
 pub(crate) use numbers::{BoolOrInt, address, alignment, is_integral, number, offset, size};
+pub(crate) use shown::Shown;
 pub(crate) use usm_kind::{class_suffix, kind_number, usm_kind};

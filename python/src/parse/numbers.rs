@@ -5,6 +5,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
+use super::shown::Shown;
 use crate::errors::{Explain, USMAllocationError};
 
 /// Whether the object is an integer of Python or NumPy. An array is not, although it may have `__index__`.
@@ -37,11 +38,13 @@ pub(crate) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     }
     if object.lt(0)? {
         return Err(PyValueError::new_err(format!(
-            "the number of bytes must not be negative, as {object} is"
+            "the number of bytes must not be negative, as {} is",
+            Shown(object)
         )));
     }
     Err(USMAllocationError::new_err(format!(
-        "cannot allocate {object} bytes: no machine can address more than {}",
+        "cannot allocate {} bytes: no machine can address more than {}",
+        Shown(object),
         isize::MAX
     )))
 }
@@ -59,8 +62,9 @@ pub(crate) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
             ));
         }
         PyValueError::new_err(format!(
-            "alignment must be 0 or a power of two of at most {} bytes, not {object}",
-            zeusm::usm::LARGEST_ALIGNMENT
+            "alignment must be 0 or a power of two of at most {} bytes, not {}",
+            zeusm::usm::LARGEST_ALIGNMENT,
+            Shown(object)
         ))
     })
 }
@@ -74,8 +78,10 @@ pub(crate) fn number(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<O
             value.get_type().name()?
         )));
     }
-    let wrong =
-        || PyValueError::new_err(format!("{name} must be 0 to {}, not {value}", isize::MAX));
+    let wrong = || {
+        let (most, value) = (isize::MAX, Shown(value));
+        PyValueError::new_err(format!("{name} must be 0 to {most}, not {value}"))
+    };
     let number = value.extract::<isize>().explain(value.py(), |_| wrong())?;
     usize::try_from(number).map(Some).map_err(|_| wrong())
 }
@@ -119,8 +125,10 @@ pub(super) fn integer<'py, T>(value: &Bound<'py, PyAny>, name: &str) -> PyResult
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {
-    value.extract().explain(value.py(), |error: PyErr| {
-        if error.is_instance_of::<PyOverflowError>(value.py()) {
+    let py = value.py();
+    value.extract().explain(py, |error: PyErr| {
+        let value = Shown(value);
+        if error.is_instance_of::<PyOverflowError>(py) {
             PyValueError::new_err(format!("{name} is {value}, which is out of range"))
         } else {
             PyTypeError::new_err(format!("{name} must be an integer, not {value}"))

@@ -7,7 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::errors::{Explain, passes};
+use super::shape;
+use super::shown::Shown;
+use crate::errors::Explain;
 use zeusm::suai::{ElementType, Error, ItemType, MAX_DEPTH, Record, RecordField};
 
 /// Reads a list of `(name, type)` and `(name, type, shape)`, where a type is a type string or a nested list.
@@ -25,7 +27,8 @@ fn nested(descr: &Bound<'_, PyAny>, depth: usize) -> PyResult<Record> {
     }
     let list = descr.cast::<PyList>().map_err(|_| {
         refused(format_args!(
-            "'descr' must be a list of fields, not {descr}"
+            "'descr' must be a list of fields, not {}",
+            Shown(descr)
         ))
     })?;
     let fields: PyResult<Vec<RecordField>> =
@@ -36,20 +39,17 @@ fn nested(descr: &Bound<'_, PyAny>, depth: usize) -> PyResult<Record> {
 fn field(entry: &Bound<'_, PyAny>, depth: usize) -> PyResult<RecordField> {
     let wrong = || {
         refused(format_args!(
-            "'descr' has the field {entry}; it must be (name, type) or (name, type, shape)"
+            "'descr' has the field {}; it must be (name, type) or (name, type, shape)",
+            Shown(entry)
         ))
     };
-    let py = entry.py();
     let parts = entry.cast::<PyTuple>().map_err(|_| wrong())?;
     if !(2..=3).contains(&parts.len()) {
         return Err(wrong());
     }
     let shape = match parts.get_item(2) {
         Err(_) => Vec::new(),
-        Ok(shape) => match shape.extract::<Vec<usize>>() {
-            Err(error) if !passes(py, &error) => vec![shape.extract().explain(py, |_| wrong())?],
-            extents => extents?,
-        },
+        Ok(shape) => extents(&shape).explain(entry.py(), |_| wrong())?,
     };
     let item = parts.get_item(1)?;
     Ok(RecordField {
@@ -64,6 +64,12 @@ fn field(entry: &Bound<'_, PyAny>, depth: usize) -> PyResult<RecordField> {
         },
         shape,
     })
+}
+
+fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+    let extents = shape::integers(shape, "a field's shape")?;
+    let extents = extents.into_iter().map(usize::try_from);
+    Ok(extents.collect::<Result<_, _>>()?)
 }
 
 /// The list of a record.

@@ -2,19 +2,22 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyIterator, PyString, PyTuple};
 
+use super::shown::Shown;
 use crate::errors::Explain;
-use zeusm::suai::Order;
+use zeusm::suai::{MAX_NDIM, Order};
 
 /// An integer, or a sequence of integers.
 ///
 /// # Errors
-/// `TypeError` for other objects, `ValueError` for integers of more than 64 bits.
+/// `TypeError` for other objects, `ValueError` for integers of more than 64 bits and for more than [`MAX_NDIM`] of them.
 pub(crate) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64>> {
     let integer = |value: &Bound<'_, PyAny>| {
-        value.extract::<i64>().explain(value.py(), |error| {
-            if error.is_instance_of::<PyOverflowError>(value.py()) {
+        let py = value.py();
+        value.extract::<i64>().explain(py, |error| {
+            let value = Shown(value);
+            if error.is_instance_of::<PyOverflowError>(py) {
                 PyValueError::new_err(format!("{role} has {value}, which is out of range"))
             } else {
                 PyTypeError::new_err(format!(
@@ -27,13 +30,32 @@ pub(crate) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64
         return integer(value).map(|size| vec![size]);
     }
     match value.try_iter() {
-        Ok(items) => items.map(|item| integer(&item?)).collect(),
+        Ok(items) => bounded(items, integer, |what| {
+            PyValueError::new_err(format!("{role} {what}"))
+        }),
         Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
             integer(value).map(|size| vec![size])
         }
         // The caller's own.
         Err(error) => Err(error),
     }
+}
+
+/// The integers of an iterable, which may have no end: no more than [`MAX_NDIM`] are read.
+pub(super) fn bounded<'py>(
+    items: Bound<'py, PyIterator>,
+    integer: impl Fn(&Bound<'py, PyAny>) -> PyResult<i64>,
+    refused: impl FnOnce(String) -> PyErr,
+) -> PyResult<Vec<i64>> {
+    let mut integers = Vec::new();
+    for item in items {
+        let item = item?;
+        if integers.len() == MAX_NDIM {
+            return Err(refused(format!("has more than {MAX_NDIM} integers")));
+        }
+        integers.push(integer(&item)?);
+    }
+    Ok(integers)
 }
 
 /// The arguments of a method that takes integers separately or as one sequence.
