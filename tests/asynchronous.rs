@@ -344,6 +344,26 @@ fn a_foreign_event_is_signalled_in_order() {
     drop(owner);
 }
 
+/// The drop of the other queue does not wait for an operation that waits for a later task of this thread.
+#[test]
+fn a_task_may_drop_the_last_clone_of_another_queue() {
+    let (context, device, queue) = setup();
+    let other = Queue::new(&context, &device).unwrap();
+    let (release, task) = blocked();
+    let dropped = other.clone();
+    let first = queue.host_task(move || {
+        task();
+        drop(dropped);
+    });
+    let second = queue.host_task(|| {}).unwrap();
+    let behind = other.barrier(&[second]).unwrap();
+    drop(other);
+    drop(release);
+    let timeout = Some(Duration::from_secs(20));
+    assert!(first.unwrap().wait(timeout).unwrap());
+    assert!(behind.wait(timeout).unwrap());
+}
+
 #[test]
 fn operations_have_timing() {
     let (context, device, queue) = setup();

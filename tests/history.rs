@@ -1,8 +1,10 @@
 //! Recorded operations of queues, in a process of their own, as a process has one recording.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::mpsc;
 use zeusm::history::{self, Options, Place};
-use zeusm::{Context, HostMemory, Queue, Runtime};
+
+use zeusm::{Context, Error, HostMemory, Queue, Runtime};
 
 #[test]
 fn operations_are_recorded_when_their_queue_is_dropped() {
@@ -14,7 +16,19 @@ fn operations_are_recorded_when_their_queue_is_dropped() {
     let memories = [100_000, 200_000].map(|size| HostMemory::new(&context, &device, size).unwrap());
     let operations = memories.map(|memory| queue.fill_async(memory, 7).unwrap());
     drop(operations);
-    drop(queue);
+    let (release, released) = mpsc::channel::<()>();
+    let failing = queue.try_host_task(move || {
+        let _ = released.recv();
+        Err(Error::NullPointer)
+    });
+    let behind = queue.depends_on(&[failing.unwrap()]).unwrap();
+    let memory = HostMemory::new(&context, &device, 300_000).unwrap();
+    let not_executed = behind.fill_async(memory, 7).unwrap().event().clone();
+    drop(release);
+    not_executed.wait(None).unwrap_err();
+    let error = not_executed.timing().unwrap_err();
+    assert!(matches!(error, Error::NotExecuted { .. }), "{error}");
+    drop((behind, queue));
     // The function may use the history, and allocate memory.
     let uses_history = |_: &Place| history::recording().is_some();
     let holder = history::holders(uses_history, 1)[0];

@@ -269,7 +269,8 @@ impl Event {
     /// The start and end of the operation. An event that the host signals has none.
     ///
     /// # Errors
-    /// [`Error::Call`] with `ZE_RESULT_NOT_READY` before the operation is complete; [`Error::DeviceLost`].
+    /// [`Error::Call`] with `ZE_RESULT_NOT_READY` before the operation is complete; [`Error::NotExecuted`];
+    /// [`Error::DeviceLost`].
     pub fn timing(&self) -> Result<Timing> {
         let (start, end) = self.ticks()?;
         let timer = self.0.pool.device.timer()?;
@@ -316,6 +317,8 @@ impl Event {
         if self.is_inherited() {
             return Err(Error::TimestampsOfParent);
         }
+        // The host signals the event of an operation that was not executed, which can give it a time.
+        self.check_submission()?;
         let mut result = sys::ze_kernel_timestamp_result_t::default();
         // SAFETY: the event is alive and its pool keeps timestamps; `result` outlives the call.
         unsafe {

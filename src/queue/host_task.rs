@@ -1,10 +1,11 @@
 //! Host tasks: functions on a host thread whose completion is an event, on which operations can wait.
 
+use std::cell::Cell;
 use std::io;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::thread::{self, ThreadId};
+use std::thread;
 
 use super::{RawQueue, user_code};
 use crate::error::{Error, Result};
@@ -13,15 +14,18 @@ use crate::process::{Mutex, Section, wait_at_exit};
 
 pub(super) type Task = Box<dyn FnOnce() + Send>;
 
-/// The thread for a queue's host tasks, started with the first one. The queue is in-order, so executing its tasks
-/// sequentially causes no delay.
+/// The thread for a queue's host tasks, started with the first one; it ends when the sender is dropped. The queue is in-order,
+/// so executing its tasks sequentially causes no delay.
 #[derive(Default)]
-pub(super) struct Worker(Mutex<Option<Running>>);
+pub(super) struct Worker(Mutex<Option<mpsc::Sender<Task>>>);
 
-/// A thread that has been started, and ends with the sender.
-struct Running {
-    tasks: mpsc::Sender<Task>,
-    thread: ThreadId,
+thread_local! {
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the caller is a task of any queue.
+pub(super) fn is_task() -> bool {
+    IS_WORKER.get()
 }
 
 /// Signals the event when dropped: after the task has returned, has panicked, or was dropped without running.
@@ -33,8 +37,11 @@ struct Signal {
 
 impl RawQueue {
     /// Runs `task` on a host thread of the queue, after the tasks before it. The returned event completes when it has
-    /// returned. If a task drops the queue's last clone while operations of the queue wait for tasks, that drop does not wait,
-    /// as this thread has to submit them.
+    /// returned. If a task drops the last clone of a queue, this one or another, while operations of that queue wait for tasks,
+    /// the drop does not wait, as they may wait for this thread.
+    ///
+    /// A task must not wait for operations that wait for its own event or a later task: neither would end. A blocking copy of
+    /// the task's own queue is such an operation, if an operation before it waits for the task.
     ///
     /// # Errors
     /// [`Error::NoThread`] when the thread cannot be started, [`Error::Call`] with Level Zero's result.
@@ -76,48 +83,37 @@ impl Worker {
     /// [`Error::NoThread`] when the thread cannot be started.
     pub(super) fn send(&self, task: Task) -> Result<()> {
         let mut tasks = self.0.lock();
-        let running = match &mut *tasks {
-            Some(running) => running,
+        let sender = match &mut *tasks {
+            Some(sender) => sender,
             none => none.insert(start()?),
         };
-        let sent = running.tasks.send(task);
+        let sent = sender.send(task);
         // A task that is not sent is dropped with what it owns, which may be the queue.
         drop(tasks);
         sent.map_err(|_| Error::NoThread {
             cause: io::ErrorKind::BrokenPipe.into(),
         })
     }
-
-    /// Whether the caller is a task.
-    pub(super) fn is_this_thread(&self) -> bool {
-        let running = self.0.lock();
-        let this = thread::current().id();
-        running
-            .as_ref()
-            .is_some_and(|running| running.thread == this)
-    }
 }
 
 /// Starts a thread that runs the tasks until the sender is dropped.
-fn start() -> Result<Running> {
+fn start() -> Result<mpsc::Sender<Task>> {
     // The thread outlives the main program.
     static AT_EXIT: AtomicBool = AtomicBool::new(false);
     if !AT_EXIT.swap(true, Ordering::Relaxed) {
         wait_at_exit();
     }
     let (sender, tasks) = mpsc::channel();
-    let thread = thread::Builder::new()
+    thread::Builder::new()
         .name("zeusm-host-task".to_owned())
         .spawn(move || run_all(&tasks))
         .map_err(|cause| Error::NoThread { cause })?;
-    Ok(Running {
-        tasks: sender,
-        thread: thread.thread().id(),
-    })
+    Ok(sender)
 }
 
 /// Runs the tasks until the queue is dropped.
 fn run_all(tasks: &mpsc::Receiver<Task>) {
+    IS_WORKER.set(true);
     for task in tasks {
         let _section = Section::enter();
         user_code::run(task);

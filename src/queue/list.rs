@@ -1,6 +1,7 @@
 //! The command list of a queue, with its events and the operations in flight.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,9 +100,10 @@ impl List {
     }
 
     /// After a failed wait, waits for the list, or else for the event; `false` when both waits fail, as on a lost device.
-    /// The list may be idle before the operation is submitted.
+    /// The list may be idle before the operation is submitted, and while that of another list is in flight.
     fn wait_after_failure(&self, event: &Event) -> bool {
-        event.is_submitted() && matches!(self.synchronize(), Ok(true)) || event.drain().is_ok()
+        let is_in_list = event.number_in(&self.events).is_some() && event.is_submitted();
+        is_in_list && matches!(self.synchronize(), Ok(true)) || event.drain().is_ok()
     }
 
     /// Ends the use of the list, whose operations the history gets.
@@ -123,13 +125,20 @@ impl List {
     }
 
     /// Waits until no operation is in flight, and drops the operands. Failures are reported to threads that wait for the
-    /// events. The wait stops for a lost device, which executes no operations and responds slowly.
+    /// events. There are no more waits for a device after one that fails: a lost device executes no operations and responds
+    /// slowly. If the device is not lost, its operation may be in flight, and the operands are leaked.
     fn finish(&self) {
-        let _ = self
-            .in_flight()
-            .iter()
-            .all(|event| event.finish().is_ok() || self.wait_after_failure(event));
+        let mut failed: Vec<Device> = Vec::new();
+        for event in self.in_flight() {
+            if !failed.contains(event.device())
+                && event.finish().is_err()
+                && !self.wait_after_failure(&event)
+            {
+                failed.push(event.device().clone());
+            }
+        }
         self.reclaim();
+        mem::forget(self.state.lock().retained.take_accessed());
     }
 
     /// Waits until all appended operations are complete; `false` if the driver lacks the function, and without a command list,

@@ -163,8 +163,8 @@ impl Drop for Inner {
         let Some(list) = self.list.get() else {
             return;
         };
-        if list.worker.is_this_thread() && list.waits_for_host() {
-            // The thread first runs the other tasks, and submits the operations that wait for them.
+        if host_task::is_task() && list.waits_for_host() {
+            // The operations may wait for later tasks of this thread. The queue's own thread waits for them, after its tasks.
             let own = Arc::clone(list);
             let end = Box::new(move || own.end());
             if list.worker.send(end).is_ok() {

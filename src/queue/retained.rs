@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::mem;
 use std::time::Duration;
 
 use super::list::{List, State};
@@ -105,6 +106,23 @@ impl Retained {
             .front()
             .is_some_and(|(_, event, _)| event.is_over())
             || self.others.iter().any(|(event, _)| event.is_over())
+    }
+
+    /// Takes the operands that a device may access: those of operations that are neither over nor of a lost device.
+    pub(super) fn take_accessed(&mut self) -> Vec<Operands> {
+        let is_accessed =
+            |event: &Event| !event.is_over() && event.device().check_not_lost().is_ok();
+        let mut accessed = Vec::new();
+        for (number, event, operands) in mem::take(&mut self.own) {
+            if is_accessed(&event) {
+                accessed.push(operands);
+            } else {
+                self.own.push_back((number, event, operands));
+            }
+        }
+        let others = self.others.extract_if(.., |(event, _)| is_accessed(event));
+        accessed.extend(others.map(|(_, operands)| operands));
+        accessed
     }
 
     /// Takes the operands of one complete operation, and records that this thread is dropping them: the number of the drop.

@@ -8,6 +8,7 @@
 #[path = "../support/child.rs"]
 mod child;
 mod driver;
+mod drops;
 mod expected;
 mod losses;
 mod overlap;

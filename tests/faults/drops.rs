@@ -1,0 +1,145 @@
+//! The drop of a queue that retains operands of operations in flight, where waits fail.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use zeusm::{Context, Event, Queue, sys};
+
+use crate::child;
+use crate::driver::FaultDriver;
+
+const ALIVE: u32 = 0;
+const IN_FLIGHT: u32 = 1;
+const OVER: u32 = 2;
+
+/// An operand that records the state of its operation when it is dropped.
+struct Operand {
+    event: Event,
+    state: Arc<AtomicU32>,
+}
+
+impl Operand {
+    fn new(event: &Event) -> (Self, Arc<AtomicU32>) {
+        let state = Arc::default();
+        let operand = Self {
+            event: event.clone(),
+            state: Arc::clone(&state),
+        };
+        (operand, state)
+    }
+}
+
+impl Drop for Operand {
+    fn drop(&mut self) {
+        // One query may be the call that fails.
+        let is_over = self.event.is_over() || self.event.is_over();
+        let state = if is_over { OVER } else { IN_FLIGHT };
+        self.state.store(state, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn operands_of_another_queue_are_alive_until_its_operation_is_over() {
+    child::run(child::command("drops::another_queue"));
+}
+
+#[test]
+#[ignore = "run by operands_of_another_queue_are_alive_until_its_operation_is_over"]
+fn another_queue() {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let other = Queue::new(&context, &device).unwrap();
+    let mut failed_waits = 0;
+    for nth in 1.. {
+        let queue = Queue::new(&context, &device).unwrap();
+        let held = driver.hold(&other);
+        // Makes the command list, which is idle.
+        queue.barrier(&[]).unwrap().wait(None).unwrap();
+        let (operand, state) = Operand::new(&held);
+        queue.retain(&held, operand);
+        driver.arm(nth, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+        driver.release_after_failure(|| {
+            thread::scope(|scope| {
+                let dropping = scope.spawn(|| drop(queue));
+                thread::sleep(Duration::from_millis(20));
+                if driver.fired().is_none() {
+                    held.release();
+                }
+                dropping.join().unwrap();
+            });
+        });
+        let fired = driver.fired();
+        driver.arm(0, sys::ZE_RESULT_SUCCESS);
+        assert_ne!(state.load(Ordering::SeqCst), IN_FLIGHT, "{fired:?}");
+        failed_waits += u32::from(fired.as_deref() == Some("zeEventHostSynchronize"));
+        if fired.is_none() {
+            break;
+        }
+    }
+    assert!(failed_waits > 0);
+}
+
+#[test]
+fn operands_of_another_device_are_alive_after_the_loss_of_the_queues_own() {
+    let mut command = child::command("drops::lost");
+    command.env("ZEUSM_CPU_DEVICES", "2");
+    command.env("ZEUSM_CPU_ENGINES", "queue");
+    child::run(command);
+}
+
+#[test]
+#[ignore = "run by operands_of_another_device_are_alive_after_the_loss_of_the_queues_own"]
+fn lost() {
+    let driver = FaultDriver::open();
+    let devices = driver.serve().drivers()[0].devices().unwrap();
+    let context = Context::new(devices[0].driver()).unwrap();
+    let [queue, other] = [0, 1].map(|index| Queue::new(&context, &devices[index]).unwrap());
+    let (own, held) = (driver.hold(&queue), driver.hold(&other));
+    queue.retain(&own, ());
+    let (operand, state) = Operand::new(&held);
+    queue.retain(&held, operand);
+    driver.lose(&own, Some(&devices[0]));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            driver.lose_here();
+            drop(queue);
+        });
+        thread::sleep(Duration::from_millis(100));
+        assert_eq!(state.load(Ordering::SeqCst), ALIVE);
+        held.release();
+    });
+    assert_eq!(state.load(Ordering::SeqCst), OVER);
+}
+
+#[test]
+fn operands_that_a_device_may_access_are_leaked() {
+    child::run(child::command("drops::waits"));
+}
+
+#[test]
+#[ignore = "run by operands_that_a_device_may_access_are_leaked"]
+fn waits() {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let [queue, other] = [(); 2].map(|()| Queue::new(&context, &device).unwrap());
+    // Of the queue itself, and of another one.
+    for (queue, of) in [(queue.clone(), queue), (other.clone(), other)] {
+        let held = driver.hold(&of);
+        drop(of);
+        let (operand, state) = Operand::new(&held);
+        queue.retain(&held, operand);
+        driver.lose(&held, None);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                driver.lose_here();
+                drop(queue);
+            });
+        });
+        assert_eq!(state.load(Ordering::SeqCst), ALIVE);
+        held.release();
+    }
+}
