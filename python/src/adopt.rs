@@ -22,6 +22,7 @@ pub(crate) fn from_interface(
     dictionary: &Bound<'_, PyDict>,
 ) -> PyResult<(PyMemory, Interface)> {
     let py = owner.py();
+    note_import(owner)?;
     let exported = interface::read(owner, dictionary)?;
     let resolved = ResolvedSyclObject::read(&exported.syclobj, SYCLOBJ)?;
     let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
@@ -80,6 +81,7 @@ pub(crate) fn from_pointer(
     nbytes: usize,
     owner: &Bound<'_, PyAny>,
 ) -> PyResult<PyMemory> {
+    note_import(owner)?;
     let (context_device, attributes) = ContextDevice::of_pointer(&resolved.context, pointer)?;
     let room = attributes.size - (pointer - attributes.base);
     if nbytes > room {
@@ -98,6 +100,17 @@ pub(crate) fn from_pointer(
         Terms::new(false),
         owner,
     ))
+}
+
+/// Memory of zeusm that owns an import cannot be closed any more. Its address need not be the imported one.
+///
+/// # Errors
+/// `ValueError` when it is closed.
+fn note_import(owner: &Bound<'_, PyAny>) -> PyResult<()> {
+    match owner.cast::<PyMemory>() {
+        Ok(memory) => Ok(memory.get().note_import()?),
+        Err(_) => Ok(()),
+    }
 }
 
 /// The kind of memory that an exporter declares, if any. Without elements, it may be the only source: the pointer may be null,

@@ -1,6 +1,6 @@
 //! The errors in the fields of the interface.
 
-use super::{Allocation, Extent, MAX_DEPTH, MAX_NDIM, VERSION};
+use super::{Allocation, Extent, MAX_DEPTH, MAX_FIELDS, MAX_NDIM, VERSION};
 
 /// Why a `__sycl_usm_array_interface__` is invalid; each message names the field and its value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -126,6 +126,9 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// The record, with the records in it, has more fields than [`MAX_FIELDS`].
+    #[error("'descr' has more than {MAX_FIELDS} fields")]
+    DescrFields,
     /// Records are nested deeper than [`MAX_DEPTH`].
     #[error("'descr' nests records more than {MAX_DEPTH} deep")]
     DescrDepth,

@@ -41,7 +41,7 @@ pub use extent::{Allocation, Extent};
 pub use interface::{Fields, Flag, Interface, VERSION};
 pub use item::{ByteOrder, DlpackType, ItemType, Kind};
 pub use layout::{Layout, MAX_NDIM};
-pub use record::{ElementType, MAX_DEPTH, Record, RecordField};
+pub use record::{ElementType, MAX_DEPTH, MAX_FIELDS, Record, RecordField};
 pub use regions::{Region, Regions};
 pub use view::{Index, Order, ViewError};
 

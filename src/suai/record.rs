@@ -11,6 +11,11 @@ use super::{Error, ItemType, Kind};
 /// Code that reads a Python `descr` has to check the depth itself, as a Python list can contain itself.
 pub const MAX_DEPTH: usize = 32;
 
+/// The most fields of a record, with those of the records in it.
+///
+/// Code that reads a Python `descr` has to count them itself, as a Python list can contain another one many times.
+pub const MAX_FIELDS: usize = 1 << 16;
+
 /// The type of an element, or of a field: a plain item or a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ElementType {

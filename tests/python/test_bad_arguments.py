@@ -4,6 +4,7 @@ import itertools
 import numbers
 import os
 import sys
+from unittest import mock
 
 import dpctl
 import pytest
@@ -289,3 +290,33 @@ def test_a_long_argument_is_shortened():
 def test_more_integers_than_an_array_can_have_dimensions(endless, role, call):
     with pytest.raises(ValueError, match=f"^{role} has more than 64 integers$"):
         call(endless())
+
+
+MOCKED = {
+    "queue": (lambda mock: zeusm.memory.MemoryUSMShared(8, queue=mock), "SyclQueue"),
+    "context": (lambda mock: zeusm.memory.MemoryUSMShared(8).get_usm_type(mock), "SyclContext"),
+    "device": (lambda mock: zeusm.empty(3, device=mock), "SyclDevice"),
+    "event": (lambda mock: zeusm.memory.MemoryUSMShared(8).memset_async(1, depends=mock), "SyclEvent"),
+    "stream": (lambda mock: zeusm.memory.MemoryUSMShared(8).__dlpack__(stream=mock), "SyclQueue"),
+}
+
+
+@pytest.mark.parametrize("make", [mock.MagicMock, mock.Mock])
+@pytest.mark.parametrize("role", MOCKED)
+def test_a_mock_object_of_dpctls_classes_is_none(role, make):
+    """It claims the class, and its `addressof_ref` returns anything."""
+    call, name = MOCKED[role]
+    imitation = make(spec=getattr(dpctl, name))
+    imitation.addressof_ref.return_value = 1
+    assert isinstance(imitation, getattr(dpctl, name))
+    with pytest.raises(TypeError):
+        call(imitation)
+
+
+def test_a_subclass_cannot_change_the_address_of_the_queue(memory_class):
+    class Queue(dpctl.SyclQueue):
+        def addressof_ref(self):
+            return 64
+
+    queue = Queue()
+    assert memory_class(8, queue=queue).sycl_queue == queue

@@ -250,3 +250,75 @@ def test_a_record_field_with_more_extents_than_are_possible(memory_class):
     described = Described(memory_class(N), typestr=f"|V{N}", shape=(1,), descr=descr)
     with pytest.raises(ValueError, match="'descr' has the field .*range"):
         zeusm.asarray(described)
+
+
+def test_a_record_that_contains_another_many_times(memory_class):
+    """A few lists are enough for 2^30 fields."""
+    descr = [("x", "|u1")]
+    for _ in range(30):
+        descr = [("a", descr), ("b", descr)]
+    described = Described(memory_class(N), typestr=f"|V{1 << 30}", shape=(1,), descr=descr)
+    with pytest.raises(ValueError, match="'descr' has more than 65536 fields"):
+        zeusm.asarray(described)
+
+
+def test_an_interface_is_read_once(memory_class):
+    """The next dictionary may describe other memory, and dpnp's waits for the queue."""
+    memory, target = memory_class(64), memory_class(64)
+    array = target.view("u1")
+
+    class Counted:
+        reads = 0
+
+        @property
+        def __sycl_usm_array_interface__(self):
+            Counted.reads += 1
+            return memory.__sycl_usm_array_interface__
+
+    calls = [
+        zeusm.asarray,
+        zeusm.as_usm_array,
+        zeusm.memory.as_usm_memory,
+        memory_class,
+        target.copy_from_device,
+        target.copy_to_device,
+        lambda x: target.copy_from_device_async(x).wait(),
+        lambda x: target.__setitem__(slice(None), x),
+        lambda x: array.__setitem__(slice(None), x),
+        array.copy_to_device,
+    ]
+    for number, call in enumerate(calls, 1):
+        call(Counted())
+        assert Counted.reads == number
+
+
+def test_memory_that_owns_an_import_cannot_be_closed(memory_class):
+    memory = memory_class(N, pool=False)
+    interface = {
+        "data": (memory._pointer, False),
+        "shape": (N,),
+        "typestr": "|u1",
+        "version": 1,
+        "syclobj": memory.sycl_queue,
+    }
+    array = zeusm.from_sycl_usm_array_interface(interface, owner=memory)
+    with pytest.raises(BufferError, match="it owns an import"):
+        memory.close()
+    assert array.base.reference_obj is memory
+
+
+def test_memory_whose_own_buffer_is_imported_cannot_be_closed():
+    class Described(zeusm.memory.MemoryUSMShared):
+        @property
+        def __sycl_usm_array_interface__(self):
+            return {"shape": (N,), "typestr": "|u1", "version": 1, "syclobj": self.sycl_queue}
+
+    memory = Described(N, pool=False)
+    shared = zeusm.memory.as_usm_memory(memory)
+    assert shared.reference_obj is memory
+    with pytest.raises(BufferError, match="it owns an import"):
+        memory.close()
+    closed = Described(N)
+    closed.close()
+    with pytest.raises(ValueError, match="closed"):
+        zeusm.memory.as_usm_memory(closed)

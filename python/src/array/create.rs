@@ -165,10 +165,10 @@ pub(super) fn of_usm(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
     if let Some(array) = own(obj)? {
         return Ok(Some(array));
     }
-    if parse::interface::dictionary(obj)?.is_none() {
-        return Ok(None);
-    }
-    interface::as_usm_array(obj).map(Some)
+    let dictionary = parse::interface::dictionary(obj)?;
+    dictionary
+        .map(|dictionary| interface::described(obj, &dictionary))
+        .transpose()
 }
 
 /// The array itself, on the requested queue, if it has the requested kind, context, device and order, else a copy.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::{UsmArray, create, fields};
-use crate::dpctl::Dpctl;
+use crate::dpctl::{self, Dpctl};
 use crate::errors::OrRaise;
 use crate::interpreter::{attach, try_attach};
 use crate::memory::{Pinned, PyMemory};
@@ -126,7 +126,7 @@ fn wait_for_queue(
     if stream.is_instance_of::<PyInt>() && stream.eq(NO_SYNCHRONISATION)? {
         return memory.check_accessible();
     }
-    if !stream.is_instance(Dpctl::get(py)?.queue.bind(py))? {
+    if !dpctl::is_of(stream, &Dpctl::get(py)?.queue)? {
         return Err(PyTypeError::new_err(format!(
             "stream must be a dpctl.SyclQueue, or -1 for no synchronisation, not {}",
             stream.repr()?

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::class::invalid;
 use super::{UsmArray, create, dlpack_export};
 use crate::adopt::declared_kind;
-use crate::dpctl::{Dpctl, SyclQueue};
+use crate::dpctl::{self, Dpctl, SyclQueue};
 use crate::errors::OrRaise;
 use crate::interpreter::intern;
 use crate::memory::{Owner, PyMemory, Terms, as_memory, note_import_by_address, object};
@@ -209,7 +209,7 @@ fn own_queue<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> 
         return Ok(None);
     }
     match x.getattr_opt(intern!(py, "sycl_queue"))? {
-        Some(queue) if queue.is_instance(Dpctl::get(py)?.queue.bind(py))? => Ok(Some(queue)),
+        Some(queue) if dpctl::is_of(&queue, &Dpctl::get(py)?.queue)? => Ok(Some(queue)),
         _ => Ok(None),
     }
 }

@@ -131,7 +131,12 @@ pub(crate) fn from_sycl_usm_array_interface(
     Ok(array)
 }
 
-fn described(owner: &Bound<'_, PyAny>, dictionary: &Bound<'_, PyDict>) -> PyResult<UsmArray> {
+/// Imports what a dictionary describes. A dictionary is read once: its capsule has one consumer, and the next dictionary of the
+/// same object may describe other memory.
+pub(super) fn described(
+    owner: &Bound<'_, PyAny>,
+    dictionary: &Bound<'_, PyDict>,
+) -> PyResult<UsmArray> {
     let py = owner.py();
     let (memory, found) = adopt::from_interface(owner, dictionary)?;
     if !dtype::is_supported(&found.element) {

@@ -13,11 +13,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::functions::memory_of;
+use crate::adopt;
+use crate::dpctl::{self, Dpctl};
 use crate::errors::OrRaise;
 use crate::interpreter::attach;
 use crate::memory::object;
 use crate::resolve::ResolvedSyclObject;
-use crate::{adopt, dpctl};
 use zeusm::sycl::QueueRef;
 
 /// The functions, by name, with their signatures.
@@ -118,7 +119,9 @@ unsafe extern "C" fn context_reference(object: *mut ffi::PyObject) -> *mut c_voi
             .get()
             .binding
             .queue_or_cached(object.py())?;
-        dpctl::address(&queue.object().bind(object.py()).getattr("sycl_context")?)
+        let py = object.py();
+        let context = queue.object().bind(py).getattr("sycl_context")?;
+        dpctl::address(&context, &Dpctl::get(py)?.context)
     };
     // SAFETY: the caller guarantees the validity of the object.
     unsafe { call(object, ptr::null_mut(), context) }
@@ -134,7 +137,8 @@ unsafe extern "C" fn queue_reference(object: *mut ffi::PyObject) -> *mut c_void 
             .get()
             .binding
             .queue_or_cached(object.py())?;
-        dpctl::address(queue.object().bind(object.py()))
+        let py = object.py();
+        dpctl::address(queue.object().bind(py), &Dpctl::get(py)?.queue)
     };
     // SAFETY: the caller guarantees the validity of the object.
     unsafe { call(object, ptr::null_mut(), queue) }

@@ -203,9 +203,7 @@ impl PyMemory {
                 "a source of {given} bytes cannot be assigned to a slice of {size} bytes"
             ))),
         };
-        // The interface is imported once: its capsule has one consumer, and the next dictionary may describe other memory.
-        if Source::is_usm(value)? {
-            let source = Source::of(value)?;
+        if let Some(source) = Source::if_usm(value)? {
             check(source.nbytes)?;
             copy_usm(&part, source)
         } else {

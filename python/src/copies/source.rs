@@ -33,19 +33,18 @@ impl Source {
         cuda::read(object)
     }
 
-    /// Whether an object has USM. The interface of zeusm's own objects is not read: reading it marks their memory as exported,
-    /// and needs SYCL.
-    pub(crate) fn is_usm(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-        Ok(as_memory(object)?.is_some()
-            || object.is_instance_of::<UsmArray>()
-            || interface::dictionary(object)?.is_some())
-    }
-
     /// The memory of any other object with USM.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::if_usm(object)?.map_or_else(|| refuse(object), Ok)
+    }
+
+    /// The memory of an object if that has USM. The interface of zeusm's own objects is not read: reading it marks their memory
+    /// as exported, and needs SYCL. That of others is read once: its capsule has one consumer, and the next dictionary may
+    /// describe other memory.
+    pub(crate) fn if_usm(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         match as_memory(object)? {
-            Some(memory) => Pinned::new(memory).map(Self::Memory),
-            None => view_of(object).map(Box::new).map(Self::View),
+            Some(memory) => Pinned::new(memory).map(Self::Memory).map(Some),
+            None => Ok(imported(object)?.map(Box::new).map(Self::View)),
         }
     }
 }
@@ -63,31 +62,39 @@ impl Deref for Source {
 
 /// Imports the memory of any object with USM, without a copy.
 pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
-    let py = object.py();
     if let Some(memory) = as_memory(object)? {
-        return memory.get().share(py);
+        return memory.get().share(object.py());
     }
+    imported(object)?.map_or_else(|| refuse(object), Ok)
+}
+
+/// The memory of an object that is no memory object, if that has USM.
+fn imported(object: &Bound<'_, PyAny>) -> PyResult<Option<PyMemory>> {
     if let Ok(array) = object.cast::<UsmArray>() {
-        return array.get().extent_memory(py);
+        return array.get().extent_memory(object.py()).map(Some);
     }
-    let Some(dictionary) = interface::dictionary(object)? else {
-        if cuda::is_cuda(object)? {
-            return Err(PyValueError::new_err(format!(
-                "{} is in memory of CUDA, which is no USM and has no pointer that SYCL can use: zeusm.asarray, \
-                 copy_from_device and copy_to_device copy it",
-                object.get_type().name()?
-            )));
-        }
-        // SAFETY: the object is alive, and the function looks at its class only.
-        let is_buffer = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
-        let advice = match is_buffer {
-            true => ": copy_from_host and zeusm.asarray copy memory of the host",
-            false => "",
-        };
+    match interface::dictionary(object)? {
+        Some(dictionary) => Ok(Some(adopt::from_interface(object, &dictionary)?.0)),
+        None => Ok(None),
+    }
+}
+
+/// Raises the error for an object without USM.
+fn refuse<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
+    let name = object.get_type().name()?;
+    if cuda::is_cuda(object)? {
         return Err(PyValueError::new_err(format!(
-            "{} has no __sycl_usm_array_interface__{advice}",
-            object.get_type().name()?
+            "{name} is in memory of CUDA, which is no USM and has no pointer that SYCL can use: zeusm.asarray, \
+             copy_from_device and copy_to_device copy it"
         )));
+    }
+    // SAFETY: the object is alive, and the function looks at its class only.
+    let is_buffer = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
+    let advice = match is_buffer {
+        true => ": copy_from_host and zeusm.asarray copy memory of the host",
+        false => "",
     };
-    Ok(adopt::from_interface(object, &dictionary)?.0)
+    Err(PyValueError::new_err(format!(
+        "{name} has no __sycl_usm_array_interface__{advice}"
+    )))
 }

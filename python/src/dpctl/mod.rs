@@ -210,21 +210,33 @@ pub(crate) fn is_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
             BASE.get_or_init(|| Box::new(base.unbind()))
         }
     };
-    object.is_instance(base.bind(py))
+    is_of(object, base)
 }
 
-/// The address of the SYCL reference of one of dpctl's objects.
-pub(crate) fn address(object: &Bound<'_, PyAny>) -> PyResult<*mut std::ffi::c_void> {
-    let address: usize = object
-        .call_method0(intern!(object.py(), "addressof_ref"))?
+/// Whether the object is of the class by its type: a mock object's `__class__` is the class that it stands for.
+pub(crate) fn is_of(object: &Bound<'_, PyAny>, class: &Py<PyType>) -> PyResult<bool> {
+    object.get_type().is_subclass(class.bind(object.py()))
+}
+
+/// The address of the SYCL reference of an object of one of dpctl's classes. The class's own method reads it, which refuses
+/// other objects, and not that of a subclass.
+pub(crate) fn address(
+    object: &Bound<'_, PyAny>,
+    class: &Py<PyType>,
+) -> PyResult<*mut std::ffi::c_void> {
+    let py = object.py();
+    let address: usize = class
+        .bind(py)
+        .call_method1(intern!(py, "addressof_ref"), (object,))?
         .extract()?;
     Ok(std::ptr::with_exposed_provenance_mut(address))
 }
 
 /// A reference of zeusm's own to the device of a `dpctl.SyclDevice`.
 pub(crate) fn device_reference(device: &Bound<'_, PyAny>) -> PyResult<DeviceRef> {
+    let address = address(device, &Dpctl::get(device.py())?.device)?;
     // SAFETY: dpctl's device object holds a valid reference as long as it is alive, which it is until the copy is made.
-    unsafe { DeviceRef::copy_from_raw(address(device)?) }.or_raise()
+    unsafe { DeviceRef::copy_from_raw(address) }.or_raise()
 }
 
 /// The hint in error messages on how a SYCL runtime finds Level Zero's devices.

@@ -37,8 +37,9 @@ static STUCK: AtomicBool = AtomicBool::new(false);
 impl SyclQueue {
     /// Reads a `dpctl.SyclQueue`.
     pub(crate) fn new(queue: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let address = address(queue, &Dpctl::get(queue.py())?.queue)?;
         // SAFETY: dpctl's queue object holds a valid reference as long as it is alive.
-        let reference = unsafe { QueueRef::copy_from_raw(address(queue)?) }.or_raise()?;
+        let reference = unsafe { QueueRef::copy_from_raw(address) }.or_raise()?;
         Ok(Self {
             reference: Owned::new(reference),
             object: queue.clone().unbind(),

@@ -60,13 +60,16 @@ impl WaitList {
             return Ok(true);
         }
         // Only objects of dpctl have this method; dpctl is not imported for other objects.
-        if !object.hasattr("addressof_ref")?
-            || !object.is_instance(Dpctl::get(object.py())?.event.bind(object.py()))?
-        {
+        if !object.hasattr("addressof_ref")? {
             return Ok(false);
         }
+        let class = &Dpctl::get(object.py())?.event;
+        if !dpctl::is_of(object, class)? {
+            return Ok(false);
+        }
+        let address = dpctl::address(object, class)?;
         // SAFETY: dpctl's event object holds a valid reference as long as it is alive.
-        let event = unsafe { EventRef::copy_from_raw(dpctl::address(object)?) }.or_raise()?;
+        let event = unsafe { EventRef::copy_from_raw(address) }.or_raise()?;
         self.add_sycl(event, None);
         Ok(true)
     }

@@ -178,8 +178,8 @@ impl PyMemory {
                 Err("the memory cannot be closed while other objects share it")
             }
             Some(_) if self.export_state.is_exported() => Err(
-                "the memory cannot be closed: its __sycl_usm_array_interface__ was read, so other packages may use it; \
-                 drop the references to it instead",
+                "the memory cannot be closed: its __sycl_usm_array_interface__ was read, or it owns an import, so other packages \
+                 may use it; drop the references to it instead",
             ),
             _ => Ok(()),
         }

@@ -17,7 +17,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::parse::HostBuffer;
-use crate::pins::Pins;
+use crate::pins::{Closed, Pins};
 use crate::resolve::{BindingRef, ContextDevice, ResolvedSyclObject};
 pub(crate) use views::Views;
 use zeusm::usm::UsmKind;
@@ -174,6 +174,16 @@ impl PyMemory {
             .is_ok_and(|context| *context == resolved.context);
         Ok(is_own.then_some(self.kind))
     }
+    /// Records that another object uses the memory by its address.
+    ///
+    /// # Errors
+    /// [`Closed`] when it is closed.
+    pub(crate) fn note_import(&self) -> Result<(), Closed> {
+        let _pin = self.pins.pin()?;
+        self.export_state.mark_exported();
+        Ok(())
+    }
+
     /// The kind of the memory in the process that exported it, for a mapping.
     pub(crate) fn exported_kind(&self) -> Option<UsmKind> {
         match &*self.owner.lock() {

@@ -10,18 +10,20 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use super::shape;
 use super::shown::Shown;
 use crate::errors::Explain;
-use zeusm::suai::{ElementType, Error, ItemType, MAX_DEPTH, Record, RecordField};
+use zeusm::suai::{ElementType, Error, ItemType, MAX_DEPTH, MAX_FIELDS, Record, RecordField};
 
 /// Reads a list of `(name, type)` and `(name, type, shape)`, where a type is a type string or a nested list.
 ///
 /// # Errors
 /// `ValueError` with the field.
 pub(crate) fn read(descr: &Bound<'_, PyAny>) -> PyResult<Record> {
-    nested(descr, 0)
+    let mut room = MAX_FIELDS;
+    nested(descr, 0, &mut room)
 }
 
-/// The depth is limited, as a Python list may contain itself.
-fn nested(descr: &Bound<'_, PyAny>, depth: usize) -> PyResult<Record> {
+/// The depth is limited, as a Python list may contain itself, and so is the number of fields, as it may contain another list
+/// many times.
+fn nested(descr: &Bound<'_, PyAny>, depth: usize, room: &mut usize) -> PyResult<Record> {
     if depth >= MAX_DEPTH {
         return Err(refused(Error::DescrDepth));
     }
@@ -31,12 +33,17 @@ fn nested(descr: &Bound<'_, PyAny>, depth: usize) -> PyResult<Record> {
             Shown(descr)
         ))
     })?;
-    let fields: PyResult<Vec<RecordField>> =
-        list.iter().map(|entry| field(&entry, depth)).collect();
+    *room = room
+        .checked_sub(list.len())
+        .ok_or_else(|| refused(Error::DescrFields))?;
+    let fields: PyResult<Vec<RecordField>> = list
+        .iter()
+        .map(|entry| field(&entry, depth, room))
+        .collect();
     Record::new(fields?).map_err(refused)
 }
 
-fn field(entry: &Bound<'_, PyAny>, depth: usize) -> PyResult<RecordField> {
+fn field(entry: &Bound<'_, PyAny>, depth: usize, room: &mut usize) -> PyResult<RecordField> {
     let wrong = || {
         refused(format_args!(
             "'descr' has the field {}; it must be (name, type) or (name, type, shape)",
@@ -60,7 +67,7 @@ fn field(entry: &Bound<'_, PyAny>, depth: usize) -> PyResult<RecordField> {
                     .parse::<ItemType>()
                     .map_err(refused)?,
             ),
-            Err(_) => ElementType::Record(Arc::new(nested(&item, depth + 1)?)),
+            Err(_) => ElementType::Record(Arc::new(nested(&item, depth + 1, room)?)),
         },
         shape,
     })

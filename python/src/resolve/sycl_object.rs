@@ -64,15 +64,14 @@ impl ResolvedSyclObject {
             return Self::of_capsule(py, capsule);
         }
         let dpctl = Dpctl::get(py)?;
-        if object.is_instance(dpctl.queue.bind(py))? {
+        if dpctl::is_of(object, &dpctl.queue)? {
             Self::of_queue(object)
-        } else if object.is_instance(dpctl.context.bind(py))? {
+        } else if dpctl::is_of(object, &dpctl.context)? {
+            let address = dpctl::address(object, &dpctl.context)?;
             // SAFETY: dpctl's context object holds a valid reference as long as it is alive.
-            let context =
-                unsafe { ContextRef::copy_from_raw(dpctl::address(object)?) }.or_raise()?;
+            let context = unsafe { ContextRef::copy_from_raw(address) }.or_raise()?;
             Ok(Self::of_context(context))
-        } else if object.is_instance(dpctl.device.bind(py))? || object.is_instance_of::<PyString>()
-        {
+        } else if dpctl::is_of(object, &dpctl.device)? || object.is_instance_of::<PyString>() {
             // The queue of dpctl's and dpnp's arrays: zeusm waits for the work on it.
             Self::of_queue(&dpctl.cached_queue(object)?)
         } else if let Some(get_capsule) = object.getattr_opt(intern!(py, "_get_capsule"))? {
@@ -203,7 +202,7 @@ fn selects_device(object: &Bound<'_, PyAny>) -> bool {
     match object.extract::<PyBackedStr>() {
         Ok(filter) => DeviceRef::from_filter(&filter).is_ok(),
         Err(_) => Dpctl::get(object.py())
-            .and_then(|dpctl| object.is_instance(dpctl.device.bind(object.py())))
+            .and_then(|dpctl| dpctl::is_of(object, &dpctl.device))
             .unwrap_or(false),
     }
 }
