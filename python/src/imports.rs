@@ -1,5 +1,7 @@
 //! Imports of other packages at their first use, and the errors of imports that fail.
 
+use std::fs::File;
+
 use once_cell::race::OnceBox;
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 use pyo3::prelude::*;
@@ -28,6 +30,15 @@ pub(crate) fn numpy(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             }
             missing(py, error, "this needs NumPy: pip install numpy")
         })
+}
+
+/// Whether an import that failed fails again, as the package is missing or broken: it is not one in progress, nor did it lack a
+/// file descriptor, and no other code, such as a signal's handler, has ended it.
+pub(crate) fn fails_again(py: Python<'_>, error: &PyErr, package: &str) -> PyResult<bool> {
+    let modules = py.import(intern!(py, "sys"))?.getattr("modules")?;
+    Ok(error.is_instance_of::<PyImportError>(py)
+        && !modules.contains(package)?
+        && File::open("/").is_ok())
 }
 
 /// The error of an import that failed, with the way to make it succeed: that for a package which is not installed, or the

@@ -84,15 +84,14 @@ impl ExitHook {
     }
 }
 
-/// Whether other threads of Python run than this one. At the end of the interpreter, where `threading` may be gone, none does.
-pub(crate) fn has_other_threads(py: Python<'_>) -> bool {
-    let count = || {
-        let threading = py.import(intern!(py, "threading"))?;
-        threading
-            .call_method0(intern!(py, "active_count"))?
-            .extract::<usize>()
+/// Whether other threads of Python run than this one. The function is one of C, in which no handler of a signal runs.
+pub(crate) fn has_other_threads(py: Python<'_>) -> PyResult<bool> {
+    // At the end of the interpreter, where the module may be gone, no other thread runs.
+    let Ok(sys) = py.import(intern!(py, "sys")) else {
+        return Ok(false);
     };
-    count().is_ok_and(|count| count > 1)
+    let frames = sys.call_method0(intern!(py, "_current_frames"))?;
+    Ok(frames.len()? > 1)
 }
 
 /// Releases the GIL for `call`, and acquires it again. The exit of the process waits for calls of the driver in it.

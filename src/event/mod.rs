@@ -411,7 +411,7 @@ impl Event {
 }
 
 /// Retries a failing call until the timeout; returns the last error if it does not succeed.
-fn retry(call: impl Fn() -> Result<()>) -> Result<()> {
+pub(crate) fn retry(call: impl Fn() -> Result<()>) -> Result<()> {
     let begun = Instant::now();
     if call().is_ok() {
         return Ok(());

@@ -16,7 +16,7 @@ use super::retained::Retained;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::event::{Event, EventPool};
+use crate::event::{Event, EventPool, retry};
 use crate::history::InFlight;
 use crate::pool::retry_out_of_memory;
 use crate::process::{Condvar, Mutex, MutexGuard};
@@ -104,6 +104,21 @@ impl List {
     fn wait_after_failure(&self, event: &Event) -> bool {
         let is_in_list = event.number_in(&self.events).is_some() && event.is_submitted();
         is_in_list && matches!(self.synchronize(), Ok(true)) || event.drain().is_ok()
+    }
+
+    /// After an error, waits for the operation of this number, which signals no event: for its command list, or, where that keeps
+    /// failing, for an event that is appended now. If both fail, the device is lost and executes no operations.
+    pub(super) fn end_after_failure(&self, commands: &CommandList, number: u64) {
+        if retry(|| commands.finish()).is_err() {
+            let _ = self.events.reserve();
+            let mut state = self.state.lock();
+            // Another thread may have done so.
+            let _ = self.signal_end(&mut state);
+            let end = state.end_of(number);
+            drop(state);
+            let _ = end.map(|event| event.drain());
+        }
+        self.state.lock().end_unsignalled(number);
     }
 
     /// Ends the use of the list, whose operations the history gets.

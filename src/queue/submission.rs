@@ -176,20 +176,23 @@ impl RawQueue {
             // An append has failed since, and so did its wait for this operation.
             Ok(false) if state.take_unended(number) => {
                 drop(state);
-                return commands.finish().map(|()| None);
+                commands.finish().map(|()| None)
             }
             // A later submission has appended the signal of an event after this operation.
             Ok(false) if state.unsignalled != Some(number) => return Ok(state.end_of(number)),
-            Ok(false) => list.signal_end(&mut state).map(|()| state.end_of(number)),
-            Err(error) => Err(error),
+            Ok(false) => {
+                let signalled = list.signal_end(&mut state);
+                let end = state.end_of(number);
+                drop(state);
+                signalled.map(|()| end)
+            }
+            Err(error) => {
+                drop(state);
+                Err(error)
+            }
         };
-        drop(state);
-        answer.inspect_err(|_| {
-            // After an error the caller owns the operands again, so the operation must not be in flight any more. A second
-            // error means that the device is lost and executes no operations.
-            let _ = commands.synchronize(Duration::MAX);
-            list.state.lock().end_unsignalled(number);
-        })
+        // After an error the caller owns the operands again, so the operation must not be in flight any more.
+        answer.inspect_err(|_| list.end_after_failure(&commands, number))
     }
 
     /// Submits an operation after the one before it and after the wait list. If one of these waits for the host, the submission

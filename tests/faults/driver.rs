@@ -18,7 +18,7 @@ pub struct FaultDriver {
     arm: unsafe extern "C" fn(u64, u32),
     fired: unsafe extern "C" fn() -> *const c_char,
     lose: unsafe extern "C" fn(usize, usize),
-    lose_here: extern "C" fn(),
+    lose_here: extern "C" fn(u32),
     live: unsafe extern "C" fn(*mut c_char, usize) -> u64,
     hold: unsafe extern "C" fn(),
     release: unsafe extern "C" fn(),
@@ -88,9 +88,9 @@ impl FaultDriver {
         unsafe { (self.lose)(event.handle().addr(), device) }
     }
 
-    /// From now on, barriers and waits for command lists fail in the calling thread as after a loss of the device.
-    pub fn lose_here(&self) {
-        (self.lose_here)();
+    /// From now on, waits for command lists fail in the calling thread as after a loss of the device, and barriers if wanted.
+    pub fn lose_here(&self, barriers: bool) {
+        (self.lose_here)(u32::from(barriers));
     }
 
     /// Submits a barrier that is in flight until the [release](Held::release).

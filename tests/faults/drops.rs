@@ -104,7 +104,7 @@ fn lost() {
     driver.lose(&own, Some(&devices[0]));
     thread::scope(|scope| {
         scope.spawn(|| {
-            driver.lose_here();
+            driver.lose_here(true);
             drop(queue);
         });
         thread::sleep(Duration::from_millis(100));
@@ -135,7 +135,7 @@ fn waits() {
         driver.lose(&held, None);
         thread::scope(|scope| {
             scope.spawn(|| {
-                driver.lose_here();
+                driver.lose_here(true);
                 drop(queue);
             });
         });

@@ -199,7 +199,7 @@ fn read() {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            driver.lose_here();
+            driver.lose_here(true);
             while !is_over.load(Ordering::Relaxed) {
                 queue.barrier(&[]).unwrap_err();
             }
@@ -213,4 +213,25 @@ fn read() {
         is_over.store(true, Ordering::Relaxed);
         assert_eq!(incomplete, 0, "of 50");
     });
+}
+
+#[test]
+fn a_read_is_over_when_it_returns_an_error() {
+    child::run(child::command("losses::failed_read"));
+}
+
+/// All waits for the command list fail, and an event is appended in their place.
+#[test]
+#[ignore = "run by a_read_is_over_when_it_returns_an_error"]
+fn failed_read() {
+    const SIZE: usize = 256 << 20;
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let (context, queue) = set_up(&device);
+    let mut memory = SharedMemory::new(&context, &device, SIZE).unwrap();
+    memory.as_mut_slice().unwrap().fill(7);
+    let mut bytes = vec![1; SIZE];
+    driver.lose_here(false);
+    queue.read(&memory, &mut bytes).unwrap_err();
+    assert_eq!(bytes[SIZE - 1], 7);
 }

@@ -6,11 +6,11 @@ mod queue;
 use std::env;
 
 use once_cell::race::OnceBox;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyImportError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
-use crate::errors::{Explain, OrRaise};
+use crate::errors::OrRaise;
 use crate::imports;
 use crate::interpreter::intern;
 use zeusm::Device;
@@ -44,8 +44,14 @@ impl Dpctl {
         // No lock is used: the import may release the GIL, so another thread could hold the lock at a fork.
         static DPCTL: OnceBox<Dpctl> = OnceBox::new();
         DPCTL.get_or_try_init(|| {
-            let module = imports::dpctl(py).explain(py, |cause| {
-                imports::missing(py, cause, "SYCL objects need dpctl: pip install dpctl")
+            let module = imports::dpctl(py).map_err(|error| {
+                match error.is_instance_of::<PyImportError>(py) {
+                    true => {
+                        imports::missing(py, error, "SYCL objects need dpctl: pip install dpctl")
+                    }
+                    // Of other code that ran during the import, such as a signal's handler.
+                    false => error,
+                }
             })?;
             let class = |name| -> PyResult<Py<PyType>> {
                 Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
@@ -61,6 +67,18 @@ impl Dpctl {
                 origin: Owned::new(()),
             }))
         })
+    }
+
+    /// dpctl's default device; `None`, with dpctl's error, if there is no device.
+    pub(crate) fn default_device<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Result<Bound<'py, PyAny>, PyErr>> {
+        let no_device = self.module.bind(py).getattr("SyclDeviceCreationError")?;
+        match self.device.bind(py).call0() {
+            Err(error) if !error.matches(py, no_device)? => Err(error),
+            answer => Ok(answer),
+        }
     }
 
     /// Whether a parent of this process imported it, before a fork.

@@ -105,7 +105,7 @@ impl SyclQueue {
             return self.finish_in_child(py);
         }
         // Neither wait is dpctl's method, in which an exception of SYCL would terminate the process.
-        let wait = if has_other_threads(py) {
+        let wait = if has_other_threads(py)? {
             QueueRef::wait_beside_submissions
         } else {
             QueueRef::wait // It waits without polls.

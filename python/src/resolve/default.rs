@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 
 use super::{ContextDevice, QueueBinding, ResolvedSyclObject};
 use crate::dpctl::{Dpctl, device_reference, show_level_zero};
-use crate::errors::{OrRaise, passes};
+use crate::errors::OrRaise;
+use crate::imports;
 use crate::interpreter::detach;
 use zeusm::sycl::Backend;
 use zeusm::usm::PointerAttributes;
@@ -79,16 +80,20 @@ pub(crate) fn pointer_attributes(
     }
 }
 
-/// dpctl's cached queue of its default device, or the reason why there is none on Level Zero.
+/// dpctl's cached queue of its default device, or the reason why there is none on Level Zero, which is remembered.
+///
+/// # Errors
+/// Those that a later call may not have.
 fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
     let dpctl = match Dpctl::get(py) {
         Ok(dpctl) => dpctl,
-        Err(error) if passes(py, &error) => return Err(error),
-        Err(error) => return Ok(Err(error.value(py).to_string())),
+        Err(error) if imports::fails_again(py, &error, "dpctl")? => {
+            return Ok(Err(error.value(py).to_string()));
+        }
+        Err(error) => return Err(error),
     };
-    let device = match dpctl.device.bind(py).call0() {
+    let device = match dpctl.default_device(py)? {
         Ok(device) => device,
-        Err(error) if passes(py, &error) => return Err(error),
         Err(error) => {
             return Ok(Err(format!(
                 "dpctl has no default device ({error}): {}",

@@ -46,8 +46,8 @@ static UNUSABLE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 static LOST: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
 thread_local! {
-    /// Whether barriers and waits for command lists fail in this thread.
-    static IS_LOST_HERE: Cell<bool> = const { Cell::new(false) };
+    /// The functions that fail in this thread.
+    static LOST_HERE: Cell<&'static [&'static str]> = const { Cell::new(&[]) };
 }
 
 /// Counts a call with its first argument. Returns the result code if this call must fail. Calls for which the code is not an
@@ -55,8 +55,7 @@ thread_local! {
 pub(crate) fn fails(name: &'static str, object: usize) -> Option<u32> {
     let is_lost = match name {
         "zeEventHostSynchronize" | "zeDeviceGetStatus" => LOST.lock().contains(&object),
-        "zeCommandListAppendBarrier" | "zeCommandListHostSynchronize" => IS_LOST_HERE.get(),
-        _ => false,
+        _ => LOST_HERE.get().contains(&name),
     };
     if is_lost {
         return Some(sys::ZE_RESULT_ERROR_DEVICE_LOST.0);
@@ -110,10 +109,14 @@ pub extern "C" fn zeusm_fault_lose(event: usize, device: usize) {
     *LOST.lock() = BTreeSet::from([event, device]);
 }
 
-/// From now on, barriers and waits for command lists fail in the calling thread as after a loss of the device.
+/// From now on, waits for command lists fail in the calling thread as after a loss of the device, and so do barriers, if
+/// `barriers` is not zero.
 #[unsafe(no_mangle)]
-pub extern "C" fn zeusm_fault_lose_here() {
-    IS_LOST_HERE.set(true);
+pub extern "C" fn zeusm_fault_lose_here(barriers: u32) {
+    LOST_HERE.set(match barriers {
+        0 => &["zeCommandListHostSynchronize"],
+        _ => &["zeCommandListHostSynchronize", "zeCommandListAppendBarrier"],
+    });
 }
 
 /// The number of calls since the last [`zeusm_fault_arm`].
