@@ -40,9 +40,12 @@ static QUEUES: [LaunchQueue; NATIVE_QUEUES] = [const {
     }
 }; NATIVE_QUEUES];
 
-/// The event of the last launch of a command.
+/// The launches of a command.
 struct InFlight {
+    /// Of the last launch.
     event: opencl::Event,
+    /// Of the first one, if there are several.
+    first: Option<opencl::Event>,
     queue: &'static LaunchQueue,
     /// How many of the command's launches are large.
     large: usize,
@@ -56,7 +59,7 @@ pub fn enqueue<L: Borrow<Launch>>(
     launches: impl IntoIterator<Item = ZeResult<L>>,
 ) -> Enqueued {
     let queue = &QUEUES[queue % NATIVE_QUEUES];
-    let (mut last, mut large, mut measured) = (None, 0, None);
+    let (mut first, mut last, mut large, mut measured) = (None, None, 0, None);
     if check::is_on() {
         check::kernel_begins();
     }
@@ -66,7 +69,10 @@ pub fn enqueue<L: Borrow<Launch>>(
         if !launch.is_empty() {
             let event = launch.enqueue_to(queue.get()?)?;
             measured = Measured::new(launch).filter(|_| last.is_none());
-            last = Some(event);
+            let before = last.replace(event);
+            if first.is_none() {
+                first = before;
+            }
             large += usize::from(launch.is_large());
         }
         Ok(())
@@ -78,6 +84,7 @@ pub fn enqueue<L: Borrow<Launch>>(
         queue.large.fetch_add(large, Ordering::Relaxed);
         Arc::new(InFlight {
             event,
+            first,
             queue,
             large,
             measured,
@@ -136,6 +143,11 @@ impl NativeEvent for InFlight {
     }
 
     fn times(&self) -> Option<(u64, u64)> {
-        self.event.times().map(|times| (times.start, times.end))
+        let end = self.event.times()?;
+        let begin = match &self.first {
+            Some(first) => first.times()?,
+            None => end,
+        };
+        Some((begin.start, end.end))
     }
 }

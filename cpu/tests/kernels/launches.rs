@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
@@ -392,6 +393,41 @@ fn indirect_group_counts_are_read_at_execution() {
     );
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(memory, [3, 3, 3, 2, 2, 0, 0, 0]);
+}
+
+/// From the start of the first kernel to the end of the last one, which follows them.
+#[test]
+fn the_event_of_several_kernels_has_the_time_of_all() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let list = runtime.immediate(true);
+    let event = runtime.events(1)[0];
+    let memory = runtime.shared(&[1]);
+    let groups = runtime.shared(&[1; 12]);
+    let count = runtime.shared(&[4]);
+    let begun = Instant::now();
+    must!(
+        runtime,
+        zeCommandListAppendLaunchMultipleKernelsIndirect(
+            list,
+            4,
+            [setup.long(memory); 4].as_mut_ptr(),
+            count.as_ptr(),
+            groups.as_ptr().cast(),
+            event,
+            0,
+            ptr::null_mut()
+        )
+    );
+    must!(runtime, zeEventHostSynchronize(event, u64::MAX));
+    let elapsed = begun.elapsed();
+    let mut times = sys::ze_kernel_timestamp_result_t::default();
+    must!(runtime, zeEventQueryKernelTimestamp(event, &raw mut times));
+    let took = Duration::from_nanos(times.global.kernelEnd - times.global.kernelStart);
+    assert!(
+        took <= elapsed && took > elapsed / 2,
+        "{took:?} of {elapsed:?}"
+    );
 }
 
 #[test]
