@@ -7,6 +7,7 @@ import weakref
 import dpctl
 import dpctl.memory
 import pytest
+import zeusm.memory
 
 N = 4096
 KINDS = ("Device", "Shared", "Host")
@@ -84,3 +85,16 @@ def test_a_copy_from_what_has_no_dictionary(memory_class, dpctl_class):
     for importing in dpctl_class, memory_class:
         with pytest.raises(ValueError, match="dict|interface"):
             importing(exporter)
+
+
+def test_a_subclass_with_an_interface_of_its_own(memory_class, dpctl_class):
+    def of_four(base):
+        class Four(base):
+            @property
+            def __sycl_usm_array_interface__(self):
+                return super().__sycl_usm_array_interface__ | {"shape": (4,)}
+
+        return Four(N)
+
+    assert dpctl.memory.as_usm_memory(of_four(dpctl_class)).nbytes == N
+    assert zeusm.memory.as_usm_memory(of_four(memory_class)).nbytes == 4

@@ -33,6 +33,54 @@ def test_what_helps_is_named(fresh, tmp_path, content, expected):
     assert out.endswith(f": {expected}\n")
 
 
+@pytest.mark.parametrize(
+    "what",
+    ["raise TimeoutError('passes')", "raise OSError(24, 'passes')", "zm.MemoryUSMHost(64)"],
+    ids=["handler", "descriptors", "finalizer"],
+)
+def test_an_error_of_other_code_during_the_import_of_dpctl_is_not_remembered(fresh, what):
+    """Of a signal's handler, or of a finalizer that allocates, which finds dpctl half imported."""
+    fresh(f"""
+        import sys
+        import zeusm.memory as zm
+
+        class Once:
+            def find_spec(self, name, path=None, target=None):
+                if name == "dpctl._sycl_device":
+                    sys.meta_path.remove(self)
+                    {what}
+
+        sys.meta_path.insert(0, Once())
+        try:
+            zm.MemoryUSMHost(64)
+        except Exception as error:
+            print(type(error).__name__)
+        memory = zm.MemoryUSMHost(64)
+        import dpctl
+        assert memory.sycl_queue == dpctl.get_device_cached_queue(dpctl.SyclDevice())
+    """)
+
+
+def test_an_import_without_file_descriptors_is_not_remembered(fresh):
+    fresh("""
+        import os, resource
+        import zeusm.memory as zm
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            zm.MemoryUSMHost(64)
+        except Exception as error:
+            failed = error
+        else:
+            raise AssertionError("dpctl was imported")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        memory = zm.MemoryUSMHost(64)
+        import dpctl
+        assert memory.sycl_queue == dpctl.get_device_cached_queue(dpctl.SyclDevice())
+    """)
+
+
 def test_slow_modules_of_the_standard_library_are_not_imported(fresh):
     slow = {"collections", "dataclasses", "enum", "functools", "json", "re", "threading", "typing"}
     out = fresh(f"""

@@ -329,3 +329,35 @@ def test_an_interrupt_at_the_import_of_dpctl_passes(fresh):
             raise AssertionError("the interrupt was lost")
         assert zm.MemoryUSMShared(10).sycl_device.has_aspect_gpu
     """)
+
+
+def test_an_exception_of_a_handler_during_a_wait_for_sycl_propagates(fresh):
+    """Two queues are waited for, one after the other. Python calls the handler when it executes code of its own between them."""
+    fresh("""
+        import signal
+        import dpctl, dpctl.memory
+        import zeusm.memory as zm
+
+        def handle(*_):
+            raise TimeoutError
+
+        queues = [dpctl.SyclQueue("level_zero:gpu") for _ in range(2)]
+        size = 64 << 20
+        busy = [[dpctl.memory.MemoryUSMDevice(size, queue=queue) for _ in range(2)] for queue in queues]
+        target, source = [zm.MemoryUSMDevice(1024, queue=queue) for queue in queues]
+        target._pointer, source._pointer
+        signal.signal(signal.SIGALRM, handle)
+        # The device has the work of the source's queue first.
+        for queue, (one, other) in zip(reversed(queues), reversed(busy)):
+            for _ in range(40):
+                queue.memcpy_async(one, other, size)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            target.copy_from_device(source)
+        except TimeoutError:
+            pass
+        else:
+            raise AssertionError("the exception was lost")
+        for queue in queues:
+            queue.wait()
+    """)
