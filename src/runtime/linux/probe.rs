@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 use std::io::{self, PipeReader, Read, Write};
+use std::mem;
 use std::os::fd::AsRawFd;
 use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
 /// The timeout of a probe.
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// The interval of queries whether the child is running.
+const POLL: Duration = Duration::from_millis(20);
 /// The maximum number of bytes that are stored of a child's output beside the results, as a driver with tracing may write
 /// without limit.
 const MAX_OUTPUT: usize = 1 << 16;
@@ -84,9 +87,9 @@ pub(super) fn in_child(probe: impl FnOnce(&mut Output)) -> io::Result<Report> {
         }
         child => {
             drop(writer);
-            let (text, in_time) = read(reader, TIMEOUT);
-            if !in_time {
-                // SAFETY: the child has not been waited for, so its process id has not been reused.
+            let (text, in_time) = read(reader, || is_running(child), TIMEOUT);
+            if !in_time && is_running(child) {
+                // SAFETY: the child was running just now, so that its number has most likely not been used again.
                 unsafe { libc::kill(child, libc::SIGKILL) };
             }
             let signal = reap(child);
@@ -112,23 +115,48 @@ fn prepare_for_crashes(output: &io::PipeWriter) {
     }
 }
 
-/// The child's output, and whether it exited before the timeout.
-fn read(mut reader: PipeReader, timeout: Duration) -> (String, bool) {
+/// Whether the child has neither ended nor been waited for by another thread.
+fn is_running(child: libc::pid_t) -> bool {
+    // SAFETY: zeroes are valid for the structure.
+    let mut found: libc::siginfo_t = unsafe { mem::zeroed() };
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the structure outlives the call, and a call that succeeds sets its process number, to 0 if the child is running.
+    unsafe {
+        libc::waitid(libc::P_PID, child.cast_unsigned(), &mut found, options) == 0
+            && found.si_pid() == 0
+    }
+}
+
+/// The child's output, and whether it ended, or was done, before the timeout. The end of the pipe may come much later: a process
+/// that another thread forked meanwhile has inherited its writing end.
+fn read(
+    mut reader: PipeReader,
+    is_running: impl Fn() -> bool,
+    timeout: Duration,
+) -> (String, bool) {
+    let done = format!("\n{RESULT_MARK}{DONE}\n");
     let end = Instant::now() + timeout;
     let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
     let in_time = loop {
         let left = end.saturating_duration_since(Instant::now());
+        // All that a child has written that is not running any more is in the pipe.
+        let was_running = is_running();
         let mut ready = libc::pollfd {
             fd: reader.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
         // SAFETY: the one structure outlives the call.
-        let found = unsafe { libc::poll(&mut ready, 1, left.as_millis() as i32) };
-        if found < 1 {
+        let found = unsafe { libc::poll(&mut ready, 1, left.min(POLL).as_millis() as i32) };
+        if found == 0 && was_running && !left.is_zero() {
+            continue;
+        }
+        if found == 0 {
+            break !was_running;
+        }
+        if found < 0 {
             // After a signal a read could block beyond the timeout.
-            let is_signal = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-            if found < 0 && is_signal {
+            if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
                 continue;
             }
             break false;
@@ -137,6 +165,9 @@ fn read(mut reader: PipeReader, timeout: Duration) -> (String, bool) {
             Ok(0) => break true,
             Ok(count) => {
                 text.extend_from_slice(&buffer[..count]);
+                if text.ends_with(done.as_bytes()) {
+                    break true;
+                }
                 if text.len() > MAX_OUTPUT {
                     drop_old_output(&mut text);
                 }
@@ -297,6 +328,40 @@ mod tests {
         }
     }
 
+    /// As one that another thread of the program forks between the calls that make the pipe and the child.
+    fn leave_a_process_with_the_pipe() {
+        // SAFETY: the child only sleeps and exits.
+        unsafe {
+            if libc::fork() == 0 {
+                libc::sleep(8);
+                libc::_exit(0);
+            }
+        }
+    }
+
+    #[test]
+    fn another_process_with_the_pipe_is_not_waited_for() {
+        let begun = Instant::now();
+        let report = in_child(|output| {
+            leave_a_process_with_the_pipe();
+            output.write("one");
+        });
+        assert_eq!(report.unwrap().failure, None);
+        let report = in_child(|output| {
+            leave_a_process_with_the_pipe();
+            output.write("one");
+            // SAFETY: ends the child.
+            unsafe { libc::abort() }
+        });
+        let report = report.unwrap();
+        assert_eq!(report.results, ["one"]);
+        assert!(
+            matches!(report.failure, Some(Failure::Exited(_))),
+            "{report:?}"
+        );
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+
     #[test]
     fn a_child_that_exits_early_has_failed() {
         // SAFETY: ends the child.
@@ -321,7 +386,7 @@ mod tests {
             // SAFETY: takes no argument.
             sender.send(Err(unsafe { libc::pthread_self() })).unwrap();
             sender
-                .send(Ok(read(reader, Duration::from_millis(200))))
+                .send(Ok(read(reader, || true, Duration::from_millis(200))))
                 .unwrap();
         });
         let thread = receiver.recv().unwrap().unwrap_err();
