@@ -296,11 +296,11 @@ class TestCopies:
         ],
     )
     def test_an_array_is_copied_over_a_part_of_itself(self, host_class, to, source):
-        for copy in "from", "to":
+        for direction in "from", "to":
             array = host_class(200).view("i4")
             array.copy_from_host(numbers(50))
             inside = np.asarray(array)
-            if copy == "from":
+            if direction == "from":
                 array[to].copy_from_host(inside[source])
             else:
                 array[source].copy_to_host(inside[to])

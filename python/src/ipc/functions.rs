@@ -1,11 +1,11 @@
-//! dpctl's functions for IPC handles of device memory.
+//! dpctl's functions for IPC handles of device memory, and the method of memory objects.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::handle::PyIpcHandle;
-use crate::memory::MemoryUSMDevice;
+use crate::memory::{MemoryUSMDevice, PyMemory};
 
 /// A handle of USM-device memory, as bytes.
 ///
@@ -99,4 +99,25 @@ pub(crate) fn open_mem_handle<'py>(
 #[pyfunction(name = "SyclIPCCloseMemHandle")]
 pub(crate) fn close_mem_handle(usm_memory: &Bound<'_, PyAny>) -> PyResult<()> {
     PyIpcHandle::close_mapping(usm_memory)
+}
+
+#[pymethods]
+impl PyMemory {
+    /// A handle of this memory for other processes; `IPCMemoryHandle(memory)` is the same.
+    ///
+    /// Returns
+    /// -------
+    /// IPCMemoryHandle
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> with zm.IPCMemoryHandle.open(handle) as opened:
+    /// ...     opened.nbytes
+    /// 64
+    fn ipc_handle(&self, py: Python<'_>) -> PyResult<PyIpcHandle> {
+        PyIpcHandle::of(py, self)
+    }
 }

@@ -483,24 +483,3 @@ fn first(nbytes: isize, size: usize) -> PyResult<usize> {
         ))),
     }
 }
-
-#[pymethods]
-impl PyMemory {
-    /// A handle of this memory for other processes; `IPCMemoryHandle(memory)` is the same.
-    ///
-    /// Returns
-    /// -------
-    /// IPCMemoryHandle
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> memory = zm.MemoryUSMDevice(64)
-    /// >>> handle = memory.ipc_handle()
-    /// >>> with zm.IPCMemoryHandle.open(handle) as opened:
-    /// ...     opened.nbytes
-    /// 64
-    fn ipc_handle(&self, py: Python<'_>) -> PyResult<PyIpcHandle> {
-        PyIpcHandle::of(py, self)
-    }
-}
