@@ -22,7 +22,6 @@ pub(crate) fn from_interface(
     dictionary: &Bound<'_, PyDict>,
 ) -> PyResult<(PyMemory, Interface)> {
     let py = owner.py();
-    note_import(owner)?;
     let exported = interface::read(owner, dictionary)?;
     let resolved = ResolvedSyclObject::read(&exported.syclobj, SYCLOBJ)?;
     let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
@@ -59,6 +58,7 @@ pub(crate) fn from_interface(
         UsmKind::Device | UsmKind::Shared => context_device,
     };
     let binding = resolved.bind_at(py, &context_device)?;
+    note_import(owner)?;
     let owner = Owner::Object(owner.clone().unbind());
     let memory = PyMemory::new(
         binding.into(),
@@ -81,7 +81,6 @@ pub(crate) fn from_pointer(
     nbytes: usize,
     owner: &Bound<'_, PyAny>,
 ) -> PyResult<PyMemory> {
-    note_import(owner)?;
     let (context_device, attributes) = ContextDevice::of_pointer(&resolved.context, pointer)?;
     let room = attributes.size - (pointer - attributes.base);
     if nbytes > room {
@@ -90,6 +89,7 @@ pub(crate) fn from_pointer(
         )));
     }
     let binding = resolved.bind_at(owner.py(), &context_device)?;
+    note_import(owner)?;
     note_import_by_address(attributes.kind);
     let owner = Owner::Object(owner.clone().unbind());
     Ok(PyMemory::new(

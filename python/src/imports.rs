@@ -32,13 +32,23 @@ pub(crate) fn numpy(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         })
 }
 
-/// Whether an import that failed fails again, as the package is missing or broken: it is not one in progress, nor did it lack a
-/// file descriptor, and no other code, such as a signal's handler, has ended it.
+/// Whether an import that failed would fail again, as the package is missing or broken. It would not if the package is being
+/// imported, if the process had no file descriptor left, or if the error is of other code, such as a signal's handler.
 pub(crate) fn fails_again(py: Python<'_>, error: &PyErr, package: &str) -> PyResult<bool> {
+    if !error.is_instance_of::<PyImportError>(py) {
+        return Ok(false);
+    }
     let modules = py.import(intern!(py, "sys"))?.getattr("modules")?;
-    Ok(error.is_instance_of::<PyImportError>(py)
-        && !modules.contains(package)?
-        && File::open("/").is_ok())
+    let module = modules.call_method1("get", (package,))?;
+    let spec = module.getattr_opt("__spec__")?;
+    // As the import system marks a module whose code it is executing.
+    let mark = spec
+        .map(|spec| spec.getattr_opt("_initializing"))
+        .transpose()?;
+    let is_importing = mark
+        .flatten()
+        .is_some_and(|mark| mark.is_truthy().unwrap_or(false));
+    Ok(!is_importing && File::open("/").is_ok())
 }
 
 /// The error of an import that failed, with the way to make it succeed: that for a package which is not installed, or the

@@ -35,14 +35,24 @@ def test_what_helps_is_named(fresh, tmp_path, content, expected):
 
 @pytest.mark.parametrize(
     "what",
-    ["raise TimeoutError('passes')", "raise OSError(24, 'passes')", "zm.MemoryUSMHost(64)"],
+    ["raise TimeoutError('passes')", "raise OSError(24, 'passes')", "finalized = Finalized()"],
     ids=["handler", "descriptors", "finalizer"],
 )
 def test_an_error_of_other_code_during_the_import_of_dpctl_is_not_remembered(fresh, what):
     """Of a signal's handler, or of a finalizer that allocates, which finds dpctl half imported."""
-    fresh(f"""
+    out = fresh(f"""
         import sys
         import zeusm.memory as zm
+
+        told = []
+
+        class Finalized:
+            def __del__(self):
+                try:
+                    zm.MemoryUSMHost(64)
+                    told.append("no error")
+                except ImportError as error:
+                    told.append(str(error))
 
         class Once:
             def find_spec(self, name, path=None, target=None):
@@ -58,6 +68,19 @@ def test_an_error_of_other_code_during_the_import_of_dpctl_is_not_remembered(fre
         memory = zm.MemoryUSMHost(64)
         import dpctl
         assert memory.sycl_queue == dpctl.get_device_cached_queue(dpctl.SyclDevice())
+        assert all("partially initialized" in it for it in told), told
+        print(len(told))
+    """).stdout
+    assert out.endswith("1\n" if "Finalized" in what else "0\n")
+
+
+def test_memory_is_allocated_where_the_import_of_dpctl_is_forbidden(fresh):
+    fresh("""
+        import sys
+        sys.modules["dpctl"] = None
+        import zeusm.memory
+        for _ in range(2):
+            assert zeusm.memory.MemoryUSMHost(64).nbytes == 64
     """)
 
 

@@ -252,8 +252,8 @@ fn staged(layout: &Layout) -> Result<(Layout, Layout), Error> {
     }
 }
 
-/// Whether a staging buffer takes all bytes between the first element and the last one, in one operation of the device. It has
-/// an operation for each element that is repeated, and such an array has fewer bytes than elements.
+/// Whether the bytes from the first element to the last one are fewer than those of the elements, as some are repeated. The
+/// device copies these bytes in one operation, where it needs one for each repeated element.
 fn is_short(layout: &Layout) -> bool {
     !layout.is_distinct() && layout.extent().len() <= layout.nbytes().max(CALLS)
 }

@@ -44,17 +44,20 @@ impl Dpctl {
         // No lock is used: the import may release the GIL, so another thread could hold the lock at a fork.
         static DPCTL: OnceBox<Dpctl> = OnceBox::new();
         DPCTL.get_or_try_init(|| {
+            let unusable = |error: PyErr| {
+                imports::missing(py, error, "SYCL objects need dpctl: pip install dpctl")
+            };
             let module = imports::dpctl(py).map_err(|error| {
                 match error.is_instance_of::<PyImportError>(py) {
-                    true => {
-                        imports::missing(py, error, "SYCL objects need dpctl: pip install dpctl")
-                    }
+                    true => unusable(error),
                     // Of other code that ran during the import, such as a signal's handler.
                     false => error,
                 }
             })?;
             let class = |name| -> PyResult<Py<PyType>> {
-                Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
+                // A module that is being imported may not have it yet.
+                let class = module.getattr(name).map_err(unusable)?;
+                Ok(class.cast_into::<PyType>()?.unbind())
             };
             Ok(Box::new(Self {
                 queue: class("SyclQueue")?,
@@ -69,7 +72,10 @@ impl Dpctl {
         })
     }
 
-    /// dpctl's default device; `None`, with dpctl's error, if there is no device.
+    /// dpctl's default device, or dpctl's error if there is no device.
+    ///
+    /// # Errors
+    /// Any other error of the call.
     pub(crate) fn default_device<'py>(
         &self,
         py: Python<'py>,

@@ -174,6 +174,7 @@ impl PyMemory {
             .is_ok_and(|context| *context == resolved.context);
         Ok(is_own.then_some(self.kind))
     }
+
     /// Records that another object uses the memory by its address.
     ///
     /// # Errors

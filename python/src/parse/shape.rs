@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyString, PyTuple};
+use pyo3::types::{PyIterator, PyList, PyString, PyTuple};
 
 use super::shown::Shown;
 use crate::errors::Explain;
@@ -11,7 +11,8 @@ use zeusm::suai::{MAX_NDIM, Order};
 /// An integer, or a sequence of integers.
 ///
 /// # Errors
-/// `TypeError` for other objects, `ValueError` for integers of more than 64 bits and for more than [`MAX_NDIM`] of them.
+/// `TypeError` for other objects, `ValueError` for integers of more than 64 bits, and for an iterable of more than
+/// [`MAX_NDIM`].
 pub(crate) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64>> {
     let integer = |value: &Bound<'_, PyAny>| {
         let py = value.py();
@@ -30,6 +31,13 @@ pub(crate) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64
         return integer(value).map(|size| vec![size]);
     }
     match value.try_iter() {
+        // Their items exist, and all are counted.
+        Ok(items)
+            if value.is_exact_instance_of::<PyTuple>()
+                || value.is_exact_instance_of::<PyList>() =>
+        {
+            items.map(|item| integer(&item?)).collect()
+        }
         Ok(items) => bounded(items, integer, |what| {
             PyValueError::new_err(format!("{role} {what}"))
         }),

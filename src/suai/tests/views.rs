@@ -194,6 +194,19 @@ proptest! {
     }
 
     #[test]
+    fn a_span_has_the_bytes_of_the_extent(layout in layout()) {
+        let (row, within) = layout.spanned().unwrap();
+        prop_assert_eq!(row.extent(), layout.extent());
+        prop_assert!(row.is_c_contiguous() && row.itemsize() == 1);
+        let start = row.extent().start();
+        let there: Vec<isize> = addresses(&within).iter().map(|at| at + start).collect();
+        prop_assert_eq!(there, addresses(&layout));
+        if layout.elements() != 0 {
+            prop_assert_eq!(within.extent().bytes(), 0..layout.extent().len().cast_signed());
+        }
+    }
+
+    #[test]
     fn full_slices_select_all_elements(layout in layout()) {
         let whole = layout.index(&everything(&layout)).unwrap();
         prop_assert_eq!(addresses(&whole), addresses(&layout));
