@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::mpsc;
-use zeusm::history::{self, Options, Place};
 
+use zeusm::history::{self, Options, Place};
 use zeusm::{Context, Error, HostMemory, Queue, Runtime};
 
 #[test]

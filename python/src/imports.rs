@@ -1,17 +1,42 @@
 //! Imports of other packages at their first use, and the errors of imports that fail.
 
-use std::fs::File;
+use std::io;
 
 use once_cell::race::OnceBox;
-use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
+use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyOSError, PyRecursionError};
 use pyo3::prelude::*;
 
-use crate::errors::caused;
+use crate::errors::{caused, passes};
 use crate::interpreter::intern;
 
 /// dpctl.
+///
+/// # Errors
+/// `ImportError` where dpctl is missing or broken; else the error of other code that ran during the import, such as a signal's
+/// handler.
 pub(crate) fn dpctl(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
-    py.import(intern!(py, "dpctl"))
+    let import = || py.import(intern!(py, "dpctl"));
+    import().map_err(|error| {
+        let is_of_dpctl = error.is_instance_of::<PyImportError>(py)
+            || may_be_of_package(py, &error)
+                && import().is_err_and(|again| again.get_type(py).is(error.get_type(py)));
+        match is_of_dpctl {
+            true => no_dpctl(py, error),
+            false => error,
+        }
+    })
+}
+
+/// The error where dpctl cannot be imported.
+pub(crate) fn no_dpctl(py: Python<'_>, cause: PyErr) -> PyErr {
+    missing(py, cause, "SYCL objects need dpctl: pip install dpctl")
+}
+
+/// Whether an error during an import may be the package's: a broken one may raise any, and raises it again.
+fn may_be_of_package(py: Python<'_>, error: &PyErr) -> bool {
+    !passes(py, error)
+        && !error.is_instance_of::<PyOSError>(py)
+        && !error.is_instance_of::<PyRecursionError>(py)
 }
 
 /// NumPy, which only some functions need; if it is missing, the error has the command to install it. Once imported, it serves
@@ -48,12 +73,12 @@ pub(crate) fn fails_again(py: Python<'_>, error: &PyErr, package: &str) -> PyRes
     let is_importing = mark
         .flatten()
         .is_some_and(|mark| mark.is_truthy().unwrap_or(false));
-    Ok(!is_importing && File::open("/").is_ok())
+    Ok(!is_importing && io::pipe().is_ok())
 }
 
 /// The error of an import that failed, with the way to make it succeed: that for a package which is not installed, or the
 /// doctor.
-pub(crate) fn missing(py: Python<'_>, cause: PyErr, remedy: &str) -> PyErr {
+fn missing(py: Python<'_>, cause: PyErr, remedy: &str) -> PyErr {
     let text = cause.value(py).to_string();
     let error = match cause.is_instance_of::<PyModuleNotFoundError>(py) {
         true => PyModuleNotFoundError::new_err(format!("{remedy} ({text})")),

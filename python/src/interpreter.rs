@@ -84,7 +84,8 @@ impl ExitHook {
     }
 }
 
-/// Whether other threads of Python run than this one. The function is one of C, in which no handler of a signal runs.
+/// Whether other threads of Python run than this one. `sys._current_frames` is written in C, so that no signal's handler runs in
+/// it.
 pub(crate) fn has_other_threads(py: Python<'_>) -> PyResult<bool> {
     // At the end of the interpreter, where the module may be gone, no other thread runs.
     let Ok(sys) = py.import(intern!(py, "sys")) else {

@@ -107,7 +107,8 @@ fn lost() {
             driver.lose_here(true);
             drop(queue);
         });
-        thread::sleep(Duration::from_millis(100));
+        // Longer than waits that fail are repeated.
+        thread::sleep(Duration::from_millis(500));
         assert_eq!(state.load(Ordering::SeqCst), ALIVE);
         held.release();
     });
@@ -125,11 +126,12 @@ fn waits() {
     let driver = FaultDriver::open();
     let device = driver.serve().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
-    let [queue, other] = [(); 2].map(|()| Queue::new(&context, &device).unwrap());
-    // Of the queue itself, and of another one.
-    for (queue, of) in [(queue.clone(), queue), (other.clone(), other)] {
-        let held = driver.hold(&of);
-        drop(of);
+    let other = Queue::new(&context, &device).unwrap();
+    for is_own in [true, false] {
+        let queue = Queue::new(&context, &device).unwrap();
+        // Makes the command list.
+        queue.barrier(&[]).unwrap().wait(None).unwrap();
+        let held = driver.hold(if is_own { &queue } else { &other });
         let (operand, state) = Operand::new(&held);
         queue.retain(&held, operand);
         driver.lose(&held, None);

@@ -204,14 +204,15 @@ fn read() {
                 queue.barrier(&[]).unwrap_err();
             }
         });
-        let mut incomplete = 0;
-        for _ in 0..50 {
+        let reads = [(); 50].map(|()| {
             bytes.fill(0);
-            queue.read(&memory, &mut bytes).unwrap();
-            incomplete += usize::from(bytes[SIZE - 1] != 7);
-        }
+            (queue.read(&memory, &mut bytes), bytes[SIZE - 1])
+        });
         is_over.store(true, Ordering::Relaxed);
-        assert_eq!(incomplete, 0, "of 50");
+        for (answer, last) in reads {
+            answer.unwrap();
+            assert_eq!(last, 7);
+        }
     });
 }
 

@@ -1,6 +1,7 @@
 """UsmArray: views of memory, compared with NumPy views of the same bytes."""
 
 import copy
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -333,17 +334,29 @@ class TestCopies:
 
     @pytest.mark.parametrize("order", "CF")
     def test_device_memory_is_read_without_a_staging_buffer(self, order):
-        """A new array owns its bytes, and there is one operation to each destination of that order."""
-        host = np.asarray(numbers((30, 40, 50), "float64"), order=order)
+        """NumPy tells tracemalloc the bytes of its arrays."""
+        host = np.asarray(numbers((60, 80, 100), "float64"), order=order)
         array = zeusm.asarray(host, usm_type="device")
         for view, wanted in (array, host), (array[::2, ::2, ::2], host[::2, ::2, ::2]):
-            found = view.copy_to_host()
-            np.testing.assert_array_equal(found, wanted)
+            view.copy_to_host()
+            destination = np.zeros(wanted.shape, order=order)
+            tracemalloc.start()
+            try:
+                found = view.copy_to_host()
+                _, of_new = tracemalloc.get_traced_memory()
+                kept = found.nbytes
+                tracemalloc.reset_peak()
+                assert view.copy_to_host(destination) is destination
+                _, of_both = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+            assert kept <= of_new < 1.2 * kept
+            assert of_both < 1.2 * kept
             assert found.flags.owndata
             assert found.flags[f"{order}_CONTIGUOUS"]
-            for destination in np.zeros(wanted.shape), np.zeros(wanted.shape, order="F"):
-                assert view.copy_to_host(destination) is destination
-                np.testing.assert_array_equal(destination, wanted)
+            other = np.zeros(wanted.shape, order="F" if order == "C" else "C")
+            for copied in found, destination, view.copy_to_host(other):
+                np.testing.assert_array_equal(copied, wanted)
 
     def test_memory_objects_take_arrays(self, usm_type):
         array = zeusm.asarray(numbers(8), usm_type=usm_type)

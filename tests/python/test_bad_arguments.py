@@ -310,7 +310,7 @@ MOCKED = {
 
 @pytest.mark.parametrize("make", [mock.MagicMock, mock.Mock])
 @pytest.mark.parametrize("role", MOCKED)
-def test_a_mock_object_of_dpctls_classes_is_none(role, make):
+def test_a_mock_object_of_dpctls_classes_is_refused(role, make):
     """It claims the class, and its `addressof_ref` returns anything."""
     call, name = MOCKED[role]
     imitation = make(spec=getattr(dpctl, name))

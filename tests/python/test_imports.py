@@ -19,12 +19,17 @@ except RuntimeError as error:
             "SYCL objects need dpctl: pip install dpctl (No module named 'dpctl')",
         ),
         (
+            "raise ValueError('numpy.dtype size changed')",
+            "a package that zeusm needs is installed and cannot be imported (numpy.dtype size changed): "
+            "`python -m zeusm doctor` names the remedy",
+        ),
+        (
             "raise ImportError('libintlc.so.5: cannot open shared object file')",
             "a package that zeusm needs is installed and cannot be imported (libintlc.so.5: cannot open shared object file): "
             "`python -m zeusm doctor` names the remedy",
         ),
     ],
-    ids=["missing", "broken"],
+    ids=["missing", "incompatible", "broken"],
 )
 def test_what_helps_is_named(fresh, tmp_path, content, expected):
     (tmp_path / "dpctl").mkdir()

@@ -351,8 +351,8 @@ def test_an_exception_of_a_handler_during_a_wait_for_sycl_propagates(fresh):
         for queue, (one, other) in zip(reversed(queues), reversed(busy)):
             for _ in range(40):
                 queue.memcpy_async(one, other, size)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
             target.copy_from_device(source)
         except TimeoutError:
             pass

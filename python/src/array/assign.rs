@@ -74,8 +74,7 @@ fn check_same(target: &UsmArray, source: &UsmArray) -> PyResult<()> {
 /// Copies between arrays of the same shape and type, which may overlap.
 fn copy_usm(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
     let py = target.py();
-    let is_faster = |layout| host::is_faster(py, layout);
-    if (is_faster(&source.layout) || is_faster(&target.get().layout))
+    if (host::is_read_faster(py, &source.layout) || host::is_write_faster(py, &target.get().layout))
         && host::copy_through(source, target)?
     {
         return Ok(());

@@ -290,7 +290,7 @@ pub(super) fn copied(
     let layout = &array.layout;
     let (elements, packed) = in_order(layout, order)?;
     let mut copy = allocated(py, array.element.clone(), packed, kind, binding)?;
-    if host::is_faster(py, &elements) {
+    if host::is_read_faster(py, &elements) {
         let target = Bound::new(py, copy)?;
         let is_copied = host::copy_through(array, &target)?;
         copy = target.get().share(py)?;

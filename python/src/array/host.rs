@@ -1,7 +1,7 @@
 //! Copies between arrays and NumPy, for any strides on both sides.
 //!
-//! The host accesses host and shared memory in place. Device memory goes through a packed staging buffer of the host: only
-//! the elements are copied, and NumPy reorders them.
+//! The host accesses host and shared memory in place. Device memory is copied to a destination of the same order in memory
+//! directly, and to others through a staging buffer, from which NumPy reorders the elements.
 
 use crate::imports;
 use crate::interpreter::intern;
@@ -156,6 +156,7 @@ fn copy_arranged(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyRe
     }
     let (elements, _) = inner.layout.packed().map_err(|error| invalid(&error))?;
     let bytes = HostBuffer::readable(source)?;
+    check_size(&bytes, &elements)?;
     let from = bytes.address();
     let operands = (inner.pinned().share(py)?, bytes);
     let (context_device, to) = (
@@ -181,10 +182,20 @@ const OPERATION: usize = 4 << 10;
 /// The same for NumPy's calls.
 const CALLS: usize = 64 * OPERATION;
 
-/// Whether [`copy_through`] takes less time than the operations of a device that [`transfer::copy_strided`] needs for `layout`,
-/// and NumPy is installed. A device copies rows of bytes upwards, so that reversed elements are an operation each.
-pub(super) fn is_faster(py: Python<'_>, layout: &Layout) -> bool {
-    let Ok((in_memory, _)) = staged(layout) else {
+/// Whether [`copy_through`] takes less time than the operations of a device that [`transfer::copy_strided`] needs for the layout
+/// of a source, and NumPy is installed. A device copies rows of bytes upwards, so that reversed elements are an operation each.
+pub(super) fn is_read_faster(py: Python<'_>, layout: &Layout) -> bool {
+    is_faster(py, layout, staged(layout))
+}
+
+/// As [`is_read_faster`], for the layout of a target.
+pub(super) fn is_write_faster(py: Python<'_>, layout: &Layout) -> bool {
+    is_faster(py, layout, layout.packed())
+}
+
+/// `staged` is what is copied instead, and the layout in the host's buffer.
+fn is_faster(py: Python<'_>, layout: &Layout, staged: Result<(Layout, Layout), Error>) -> bool {
+    let Ok((in_memory, _)) = staged else {
         return false;
     };
     let operations = layout.regions().len();
@@ -252,10 +263,20 @@ fn staged(layout: &Layout) -> Result<(Layout, Layout), Error> {
     }
 }
 
-/// Whether the bytes from the first element to the last one are fewer than those of the elements, as some are repeated. The
-/// device copies these bytes in one operation, where it needs one for each repeated element.
+/// Whether the bytes from the first element to the last one are copied, in one operation: elements may be repeated, which takes
+/// an operation for each, and these bytes are few, or not more than those of the elements.
 fn is_short(layout: &Layout) -> bool {
     !layout.is_distinct() && layout.extent().len() <= layout.nbytes().max(CALLS)
+}
+
+/// Checks that a buffer has the size of the elements: another thread may resize the caller's array.
+fn check_size(bytes: &HostBuffer, elements: &Layout) -> PyResult<()> {
+    match bytes.size() == elements.nbytes() {
+        true => Ok(()),
+        false => Err(PyValueError::new_err(
+            "the host array was resized meanwhile",
+        )),
+    }
 }
 
 /// Copies the elements `in_memory` of an array that the host cannot access to a buffer of their size.
@@ -267,6 +288,7 @@ fn gather<'py>(
 ) -> PyResult<()> {
     let memory = array.memory();
     let bytes = HostBuffer::writable(bytes)?;
+    check_size(&bytes, in_memory)?;
     let to = bytes.address();
     let operands = (array.pinned().share(py)?, bytes);
     let (context_device, from) = (memory.context_device(), memory.for_queue(py)?);

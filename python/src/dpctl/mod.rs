@@ -6,7 +6,7 @@ mod queue;
 use std::env;
 
 use once_cell::race::OnceBox;
-use pyo3::exceptions::{PyImportError, PyRuntimeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
@@ -44,19 +44,11 @@ impl Dpctl {
         // No lock is used: the import may release the GIL, so another thread could hold the lock at a fork.
         static DPCTL: OnceBox<Dpctl> = OnceBox::new();
         DPCTL.get_or_try_init(|| {
-            let unusable = |error: PyErr| {
-                imports::missing(py, error, "SYCL objects need dpctl: pip install dpctl")
-            };
-            let module = imports::dpctl(py).map_err(|error| {
-                match error.is_instance_of::<PyImportError>(py) {
-                    true => unusable(error),
-                    // Of other code that ran during the import, such as a signal's handler.
-                    false => error,
-                }
-            })?;
+            let module = imports::dpctl(py)?;
             let class = |name| -> PyResult<Py<PyType>> {
                 // A module that is being imported may not have it yet.
-                let class = module.getattr(name).map_err(unusable)?;
+                let class = module.getattr(name);
+                let class = class.map_err(|error| imports::no_dpctl(py, error))?;
                 Ok(class.cast_into::<PyType>()?.unbind())
             };
             Ok(Box::new(Self {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -23,19 +23,25 @@ impl Display for Shown<'_, '_> {
             Ok(text) => return shortened(f, &text.to_string_lossy()),
             Err(error) => normalized(object.py(), error),
         };
-        if object.is_exact_instance_of::<PyInt>()
+        let py = object.py();
+        // As of an integer with too many digits, also in a tuple.
+        let is_too_long = error.is_instance_of::<PyValueError>(py);
+        if is_too_long
+            && object.is_exact_instance_of::<PyInt>()
             && let Ok(bits) = object.call_method0("bit_length")
         {
-            write!(f, "<an integer of {bits} bits>")?;
-        } else if let Ok(name) = object.get_type().name() {
-            write!(f, "<unprintable {} object>", name.to_string_lossy())?;
-        } else {
-            f.write_str("<unprintable object>")?;
+            return write!(f, "<an integer of {bits} bits>");
         }
-        if error.is_instance_of::<PyKeyboardInterrupt>(object.py()) {
+        match object.get_type().name() {
+            Ok(name) => write!(f, "<unprintable {} object>", name.to_string_lossy())?,
+            Err(_) => f.write_str("<unprintable object>")?,
+        }
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
             // SAFETY: the function needs no more than an initialized interpreter. It has the interrupt raised again, at the next
             // check of signals, as the message's error replaces this one.
             unsafe { ffi::PyErr_SetInterrupt() };
+        } else if !is_too_long {
+            error.write_unraisable(py, Some(object));
         }
         Ok(())
     }

@@ -89,7 +89,7 @@ pub(super) fn in_child(probe: impl FnOnce(&mut Output)) -> io::Result<Report> {
             drop(writer);
             let (text, in_time) = read(reader, || is_running(child), TIMEOUT);
             if !in_time && is_running(child) {
-                // SAFETY: the child was running just now, so that its number has most likely not been used again.
+                // SAFETY: takes values. The number is the child's, unless another thread has waited for it since the query.
                 unsafe { libc::kill(child, libc::SIGKILL) };
             }
             let signal = reap(child);
@@ -141,6 +141,9 @@ fn read(
         let left = end.saturating_duration_since(Instant::now());
         // All that a child has written that is not running any more is in the pipe.
         let was_running = is_running();
+        if left.is_zero() {
+            break !was_running;
+        }
         let mut ready = libc::pollfd {
             fd: reader.as_raw_fd(),
             events: libc::POLLIN,
@@ -148,11 +151,11 @@ fn read(
         };
         // SAFETY: the one structure outlives the call.
         let found = unsafe { libc::poll(&mut ready, 1, left.min(POLL).as_millis() as i32) };
-        if found == 0 && was_running && !left.is_zero() {
+        if found == 0 && was_running {
             continue;
         }
         if found == 0 {
-            break !was_running;
+            break true;
         }
         if found < 0 {
             // After a signal a read could block beyond the timeout.
