@@ -63,8 +63,11 @@ pub(crate) fn fails_again(py: Python<'_>, error: &PyErr, package: &str) -> PyRes
     if !error.is_instance_of::<PyImportError>(py) {
         return Ok(false);
     }
-    let modules = py.import(intern!(py, "sys"))?.getattr("modules")?;
-    let module = modules.call_method1("get", (package,))?;
+    // At the end of the interpreter nothing is imported any more.
+    let Ok(sys) = py.import(intern!(py, "sys")) else {
+        return Ok(true);
+    };
+    let module = sys.getattr("modules")?.call_method1("get", (package,))?;
     let spec = module.getattr_opt("__spec__")?;
     // As the import system marks a module whose code it is executing.
     let mark = spec
