@@ -34,6 +34,15 @@ fn set_up(device: &Device) -> (Context, Queue) {
     (context, queue)
 }
 
+/// A queue, and memory with a 7 in each byte.
+fn of_sevens(driver: &FaultDriver, size: usize) -> (Queue, SharedMemory) {
+    let device = driver.serve().default_device().unwrap();
+    let (context, queue) = set_up(&device);
+    let mut memory = SharedMemory::new(&context, &device, size).unwrap();
+    memory.as_mut_slice().unwrap().fill(7);
+    (queue, memory)
+}
+
 fn assert_is_not_executed(event: &Event) {
     let error = event.wait(None).unwrap_err();
     assert!(matches!(error, Error::NotExecuted { .. }), "{error}");
@@ -191,10 +200,7 @@ fn a_read_behind_which_the_signal_and_the_wait_fail_is_complete_when_it_returns(
 fn read() {
     const SIZE: usize = 32 << 20;
     let driver = FaultDriver::open();
-    let device = driver.serve().default_device().unwrap();
-    let (context, queue) = set_up(&device);
-    let mut memory = SharedMemory::new(&context, &device, SIZE).unwrap();
-    memory.as_mut_slice().unwrap().fill(7);
+    let (queue, memory) = of_sevens(&driver, SIZE);
     let mut bytes = vec![0; SIZE];
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -227,10 +233,7 @@ fn a_read_is_over_when_it_returns_an_error() {
 fn failed_read() {
     const SIZE: usize = 256 << 20;
     let driver = FaultDriver::open();
-    let device = driver.serve().default_device().unwrap();
-    let (context, queue) = set_up(&device);
-    let mut memory = SharedMemory::new(&context, &device, SIZE).unwrap();
-    memory.as_mut_slice().unwrap().fill(7);
+    let (queue, memory) = of_sevens(&driver, SIZE);
     let mut bytes = vec![1; SIZE];
     driver.lose_here(false);
     queue.read(&memory, &mut bytes).unwrap_err();

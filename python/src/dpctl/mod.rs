@@ -255,6 +255,13 @@ pub(crate) fn device_reference(device: &Bound<'_, PyAny>) -> PyResult<DeviceRef>
     unsafe { DeviceRef::copy_from_raw(address) }.or_raise()
 }
 
+/// A reference of zeusm's own to the queue of a `dpctl.SyclQueue`.
+pub(crate) fn queue_reference(queue: &Bound<'_, PyAny>) -> PyResult<QueueRef> {
+    let address = address(queue, &Dpctl::get(queue.py())?.queue)?;
+    // SAFETY: dpctl's queue object holds a valid reference as long as it is alive, which it is until the copy is made.
+    unsafe { QueueRef::copy_from_raw(address) }.or_raise()
+}
+
 /// The hint in error messages on how a SYCL runtime finds Level Zero's devices.
 pub(crate) fn show_level_zero() -> String {
     let now = |name| env::var(name).map(|value| format!("{name}, now {value:?},"));

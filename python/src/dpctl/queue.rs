@@ -9,7 +9,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::{Dpctl, address};
+use super::{Dpctl, queue_reference};
 use crate::errors::OrRaise;
 use crate::interpreter::{detach, has_other_threads};
 use zeusm::process::{Local, Owned};
@@ -37,11 +37,8 @@ static STUCK: AtomicBool = AtomicBool::new(false);
 impl SyclQueue {
     /// Reads a `dpctl.SyclQueue`.
     pub(crate) fn new(queue: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let address = address(queue, &Dpctl::get(queue.py())?.queue)?;
-        // SAFETY: dpctl's queue object holds a valid reference as long as it is alive.
-        let reference = unsafe { QueueRef::copy_from_raw(address) }.or_raise()?;
         Ok(Self {
-            reference: Owned::new(reference),
+            reference: Owned::new(queue_reference(queue)?),
             object: queue.clone().unbind(),
             responds: Arc::default(),
         })

@@ -12,8 +12,7 @@ use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 
 use super::ContextDevice;
-use crate::dpctl::{self, Dpctl};
-use crate::errors::OrRaise;
+use crate::dpctl;
 use crate::interpreter::detach;
 use zeusm::process::Mutex;
 use zeusm::sycl::{EventRef, QueueRef};
@@ -69,9 +68,7 @@ impl ContextDevice {
                 let Ok(queue) = self.new_sycl_queue(py) else {
                     return Ok(None);
                 };
-                let address = dpctl::address(&queue, &Dpctl::get(py)?.queue)?;
-                // SAFETY: dpctl's queue object holds a valid reference as long as it is alive.
-                let queue = unsafe { QueueRef::copy_from_raw(address) }.or_raise()?;
+                let queue = dpctl::queue_reference(&queue)?;
                 self.barriers.queue.get_or_init(|| Box::new(queue))
             }
         };

@@ -151,10 +151,10 @@ fn read(
         };
         // SAFETY: the one structure outlives the call.
         let found = unsafe { libc::poll(&mut ready, 1, left.min(POLL).as_millis() as i32) };
-        if found == 0 && was_running {
-            continue;
-        }
         if found == 0 {
+            if was_running {
+                continue;
+            }
             break true;
         }
         if found < 0 {
