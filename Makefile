@@ -103,8 +103,11 @@ demo: venvs ## Runs the examples in both environments
 	@echo
 	$(PY_NUMBA_DPEX) examples/demo.py
 
+# Tests that use one processor for most of the time run two at once; the output of each follows its end. The longest start first.
+TOGETHER := test-python-dpctl test-python-numba-dpex test-peers test-valgrind test-sycl test-instructions
 .PHONY: test
-test: prepare lint-python test-rust test-sycl test-valgrind test-python test-peers test-instructions ## Everything that CI runs
+test: prepare lint-python test-rust ## Everything that CI runs
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(TOGETHER)
 
 .PHONY: lint lint-rust lint-python
 lint: lint-rust lint-python ## Layers, format, clippy, rustdoc, ruff, type stubs
@@ -129,7 +132,8 @@ test-direct test-loader test-validated: export RUST_MIN_STACK := 8388608
 # The same tests in three modes: with the CPU runtime in the loader's place, behind the system's loader, and behind it with
 # the validation layer.
 .PHONY: test-rust test-direct test-loader test-validated
-test-rust: test-direct test-loader test-validated ## The Rust tests, in all three modes
+test-rust: build $(VENV)/.requirements ## The Rust tests, in all three modes, two at once
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-direct test-loader test-validated
 
 test-direct: build $(VENV)/.requirements
 	ZEUSM_CPU_STRICT=1 ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked

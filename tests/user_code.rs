@@ -45,6 +45,16 @@ fn a_panic_in_the_drop_of_operands_frees_no_memory_in_flight() {
     assert_eq!(memory.as_slice().unwrap(), [7; 4096]);
 }
 
+#[test]
+fn a_panic_in_the_drop_of_operands_of_a_complete_operation_ends_there() {
+    let (_, _, queue) = setup();
+    let done = queue.barrier(&[]).unwrap();
+    wait(&done);
+    let retained = catch_unwind(AssertUnwindSafe(|| queue.retain(&done, Fragile)));
+    assert!(retained.is_ok());
+    assert!(queue.is_reclaimed());
+}
+
 /// The payload of a task's panic is dropped on the thread that runs the queue's other tasks, and submits the operations after
 /// them.
 #[test]

@@ -9,7 +9,8 @@
 //!   way.
 //! - The state of lists, queues, events, fences and kernels is [`ForkSafe`](process::fork_safe::ForkSafe): a child
 //!   finds them idle, with their settings and recorded commands.
-//! - The OpenCL runtime has locks and workers of its own, so a fork first waits until it is quiescent.
+//! - The OpenCL runtime has locks and workers of its own, so a fork first waits until it is quiescent, unless the child is
+//!   expected to start another program.
 //!
 //! One thread forks at a time: the C library runs the handlers of several at once, and the first to end its fork would
 //! otherwise let calls of OpenCL begin while another one forks.
@@ -27,6 +28,7 @@ use crate::images::{Image, Sampler};
 use crate::kernel::Kernel;
 use crate::module::{BuildLog, Module};
 use crate::opencl::quiesce;
+use crate::process::announcement;
 use crate::process::at_fork::{AtFork, ForkLock};
 use crate::process::sync::Mutex;
 use crate::queue::Queue;
@@ -68,7 +70,7 @@ extern "C" fn prepare() {
     FORKING.prepare();
     // For the child, they count as complete.
     engine::flush_all();
-    quiesce::prepare();
+    quiesce::prepare(announcement::take());
     virtual_memory::at_fork().prepare();
     memory::prepare();
     check::prepare();

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -11,7 +12,7 @@ use crate::interpreter::detach;
 use crate::interpreter::wait_at_exit;
 use crate::parse;
 use zeusm::Error;
-use zeusm::runtime::{CpuDevices, RUNTIME_VARIABLE, Runtime};
+use zeusm::runtime::{AnnouncedForks, CpuDevices, RUNTIME_VARIABLE, Runtime, RuntimeKind};
 
 /// The Level Zero runtime of this process.
 ///
@@ -171,7 +172,11 @@ pub(crate) fn set_cpu_devices(
 #[pyfunction(name = "_start")]
 pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
     wait_at_exit(py)?;
-    let warning = match detach(py, Runtime::select) {
+    let selected = detach(py, Runtime::select);
+    if matches!(&selected, Ok(runtime) if runtime.kind() == RuntimeKind::Cpu) {
+        announce_forks(py)?;
+    }
+    let warning = match selected {
         Err(error) => Some(format!("no Level Zero runtime: {error}")),
         Ok(runtime) => match (runtime.warning(), runtime.other_library()) {
             (Some(text), _) => Some(text.to_owned()),
@@ -193,6 +198,32 @@ pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
     py.import("warnings")?
         .call_method("warn", (text, category), Some(&keywords))?;
     Ok(())
+}
+
+/// The CPU runtime's forks.
+static FORKS: OnceBox<AnnouncedForks> = OnceBox::new();
+
+/// Has the CPU runtime tell Python's own forks (`os.fork`, `multiprocessing`) from those of `subprocess`, whose children start
+/// another program: dpctl has it fork, where it would call `vfork`. Python calls its hooks before its own forks only.
+fn announce_forks(py: Python<'_>) -> PyResult<()> {
+    // Another file in the place of the CPU runtime (`ZEUSM_CPU_LIBRARY`) may not have the function.
+    let Ok(forks) = Runtime::announced_forks() else {
+        return Ok(());
+    };
+    let _ = FORKS.set(Box::new(forks));
+    let keywords = PyDict::new(py);
+    keywords.set_item("before", wrap_pyfunction!(announce_fork, py)?)?;
+    let os = py.import("os")?;
+    os.call_method("register_at_fork", (), Some(&keywords))?;
+    Ok(())
+}
+
+/// Registered with Python, which calls it in the thread that forks.
+#[pyfunction]
+fn announce_fork() {
+    if let Some(forks) = FORKS.get() {
+        forks.announce();
+    }
 }
 
 /// The warning that dpctl was imported first: dpctl enumerates the devices once, at its import, and zeusm's runtime was not

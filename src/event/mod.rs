@@ -266,7 +266,7 @@ impl Event {
         self.0.is_inherited()
     }
 
-    /// The start and end of the operation. An event that the host signals has none.
+    /// The start and end of the operation. Those of an event that the host signals, as of a host task's, have no meaning.
     ///
     /// # Errors
     /// [`Error::Call`] with `ZE_RESULT_NOT_READY` before the operation is complete; [`Error::NotExecuted`];

@@ -13,7 +13,8 @@ pub(super) fn current() -> Option<u32> {
     CURRENT.get()
 }
 
-/// Names the stack of this thread's events until it is dropped. Scopes nest; the innermost counts.
+/// Names the stack of this thread's events until it is dropped. Scopes nest, and the innermost counts: they are dropped in the
+/// reverse order, or a later one may name the stack of events after its drop.
 #[derive(Debug)]
 #[must_use]
 pub struct StackScope {

@@ -108,7 +108,7 @@ impl<P: Provider> Pool<P> {
         }))
     }
 
-    /// Allocates `size` bytes at an alignment of 0 (which means [`SMALLEST_ALIGNMENT`]) or a power of two.
+    /// Allocates `size` bytes, at least one, at an alignment of 0 (which means [`SMALLEST_ALIGNMENT`]) or a power of two.
     ///
     /// # Errors
     /// [`Error::Alignment`] for any other alignment or one above [`LARGEST_ALIGNMENT`]; [`Error::Pool`] with the

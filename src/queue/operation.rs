@@ -48,7 +48,7 @@ impl<T: Send + 'static> Operation<T> {
     /// Whether it is complete.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`](crate::Error::DeviceLost).
+    /// [`Error::DeviceLost`](crate::Error::DeviceLost); [`Error::NotExecuted`](crate::Error::NotExecuted).
     pub fn is_complete(&self) -> Result<bool> {
         self.event.is_complete()
     }
@@ -56,7 +56,8 @@ impl<T: Send + 'static> Operation<T> {
     /// Waits until it is complete, and returns the operands.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`](crate::Error::DeviceLost); the queue then retains the operands.
+    /// [`Error::DeviceLost`](crate::Error::DeviceLost), and the queue retains the operands;
+    /// [`Error::NotExecuted`](crate::Error::NotExecuted), and the operands are dropped.
     pub fn wait(mut self) -> Result<T> {
         loop {
             if self.event.wait(None)?
@@ -70,7 +71,8 @@ impl<T: Send + 'static> Operation<T> {
     /// Waits with a timeout; returns the operands if it is complete, else the operation itself.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`](crate::Error::DeviceLost); the queue then retains the operands.
+    /// [`Error::DeviceLost`](crate::Error::DeviceLost), and the queue retains the operands;
+    /// [`Error::NotExecuted`](crate::Error::NotExecuted), and the operands are dropped.
     pub fn wait_timeout(self, timeout: Duration) -> Result<std::result::Result<T, Self>> {
         if self.event.wait(Some(timeout))? {
             self.wait().map(Ok)

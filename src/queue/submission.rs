@@ -11,6 +11,7 @@ use level_zero_sys as sys;
 use super::RawQueue;
 use super::list::{List, Retired, State};
 use super::retained::may_drop;
+use super::user_code;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::process::MutexGuard;
@@ -254,10 +255,10 @@ impl RawQueue {
     }
 
     /// Retains `operands` until `event` is complete. A later call, such as [`reclaim`](Self::reclaim), or the queue's drop
-    /// drops them.
+    /// drops them; if the event is complete already, this call. A panic in the drop ends there.
     pub fn retain(&self, event: &Event, operands: impl Any + Send) {
         if may_drop() && event.is_over() {
-            return;
+            return user_code::run(|| drop(operands));
         }
         let Ok(list) = self.list() else {
             // The operands are leaked, as there is no list to retain them and the device may access them.

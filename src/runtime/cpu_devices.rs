@@ -1,13 +1,10 @@
 //! Several devices of the CPU runtime.
 
-use std::ffi::c_void;
-use std::ptr;
-
 use level_zero_sys as sys;
 
 use super::Runtime;
+use super::extension::Extension;
 use crate::call::last_error;
-use crate::device::Driver;
 use crate::error::{Error, Result};
 
 /// The GPUs that the CPU runtime presents, in addition to its CPU.
@@ -55,28 +52,10 @@ impl Runtime {
     /// selected, [`Error::InvalidCpuDevices`] for numbers that are 0 or too large, and the errors of
     /// [`select`](Self::select).
     pub fn set_cpu_devices(devices: CpuDevices) -> Result<()> {
-        let runtime = Self::select()?;
-        let not_cpu = || Error::NotCpuRuntime {
-            serving: runtime.path(),
-        };
-        let drivers = Driver::all(runtime.library)?;
-        let driver = drivers.first().ok_or_else(not_cpu)?;
-        let mut address: *mut c_void = ptr::null_mut();
-        // SAFETY: the driver is alive, the name ends in a null, and the address outlives the call.
-        unsafe {
-            call!(
-                runtime.library,
-                zeDriverGetExtensionFunctionAddress(
-                    driver.handle(),
-                    c"zeusmDriverPresentDevices".as_ptr(),
-                    &mut address
-                )
-            )
-        }
-        .map_err(|_| not_cpu())?;
-        // SAFETY: the extension gives the function of this name this type, of which `None` is a null address.
-        let present: Option<PresentDevices> = unsafe { std::mem::transmute(address) };
-        let present = present.ok_or_else(not_cpu)?;
+        let extension = Extension::get()?;
+        // SAFETY: the extension gives the function of this name this type.
+        let present: PresentDevices = unsafe { extension.function(c"zeusmDriverPresentDevices") }?;
+        let Extension { runtime, driver } = extension;
         let CpuDevices {
             gpus,
             tiles,

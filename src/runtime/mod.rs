@@ -7,6 +7,8 @@
 
 mod choice;
 mod cpu_devices;
+mod extension;
+mod forks;
 #[cfg(target_os = "linux")]
 #[path = "linux/mod.rs"]
 mod platform;
@@ -23,6 +25,7 @@ use once_cell::race::{OnceBox, OnceRef};
 
 pub use choice::{Choice, RUNTIME_VARIABLE};
 pub use cpu_devices::CpuDevices;
+pub use forks::AnnouncedForks;
 #[cfg(target_os = "linux")]
 pub use platform::{CPU_LIBRARY_VARIABLE, GpuNode, gpu_nodes};
 

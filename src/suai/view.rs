@@ -7,9 +7,10 @@ use super::{Error, Layout};
 pub enum Index {
     /// One position, counted from the end if negative; removes the dimension.
     At(isize),
-    /// `length` positions from `start` with distance `step`, all within the dimension.
+    /// `length` positions from `start` with distance `step`, all within the dimension. Without positions, `start` and `step`
+    /// may be any numbers; with one, `step`.
     Slice {
-        /// The first position; not negative.
+        /// The first position, not counted from the end.
         start: isize,
         /// The distance from one position to the next.
         step: isize,
@@ -170,6 +171,9 @@ impl Layout {
                     step,
                     length,
                 } => {
+                    if let Some(index) = outside(start, step, length, size) {
+                        return Err(ViewError::OutOfBounds { index, axis, size });
+                    }
                     shape.push(length);
                     // Without a second position the step is irrelevant, and may be any number. Without elements, so is
                     // the stride.
@@ -394,6 +398,14 @@ impl Layout {
         )?;
         Ok((row, within))
     }
+}
+
+/// The first or the last position of a slice, if it is outside of a dimension of this size.
+fn outside(start: isize, step: isize, length: usize, size: usize) -> Option<isize> {
+    let steps = isize::try_from(length.checked_sub(1)?).unwrap_or(isize::MAX);
+    let last = start.saturating_add(step.saturating_mul(steps));
+    let is_outside = |at: &isize| !(0..size.cast_signed()).contains(at);
+    [start, last].into_iter().find(is_outside)
 }
 
 /// The position of `index`, which counts from the end if negative, if it is less than `size`.

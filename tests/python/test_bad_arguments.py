@@ -1,5 +1,6 @@
 """Invalid sizes, alignments and queues raise dpctl's exception classes, with a message that names the cause."""
 
+import ctypes
 import itertools
 import numbers
 import os
@@ -9,6 +10,7 @@ from unittest import mock
 import dpctl
 import pytest
 import zeusm
+from conftest import WITHOUT_DPCTL
 from zeusm.memory import USMAllocationError
 
 N = 4096
@@ -170,6 +172,49 @@ def test_an_error_of_the_callers_own_code_is_the_cause(call):
     with pytest.raises((TypeError, ValueError, IndexError, BufferError)) as raised:
         call(Bad())
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+
+@pytest.fixture
+def exporter():
+    """An object whose buffer request raises the exception of the `error` attribute."""
+
+    class Exporter:
+        def __len__(self):
+            raise self.error
+
+    # The slots `bf_getbuffer` of the type, by `PyTypeObject.tp_as_buffer`, and a function of C with its error return. It
+    # gets the object first, and ignores the other arguments.
+    slots = ctypes.c_void_p.from_address(id(Exporter) + 160).value
+    size = ctypes.cast(ctypes.pythonapi.PyObject_Size, ctypes.c_void_p).value
+    ctypes.c_void_p.from_address(slots).value = size
+    return Exporter()
+
+
+@pytest.mark.skipif(WITHOUT_DPCTL, reason="a free-threaded Python has another layout of types")
+@pytest.mark.parametrize("error", [ZeroDivisionError("mine"), OSError("mine"), TypeError("mine")])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda bad: zeusm.memory.MemoryUSMShared(8).copy_from_host(bad),
+        lambda bad: zeusm.memory.MemoryUSMShared(8).copy_to_host(bad),
+        lambda bad: zeusm.memory.MemoryUSMShared(8).copy_from_host_async(bad),
+        lambda bad: zeusm.memory.MemoryUSMShared(8).copy_to_host_async(bad),
+    ],
+)
+def test_an_exception_of_the_exporters_own_code_propagates(exporter, error, call):
+    exporter.error = error
+    with pytest.raises(type(error)) as raised:
+        call(exporter)
+    assert raised.value is error
+
+
+@pytest.mark.skipif(WITHOUT_DPCTL, reason="a free-threaded Python has another layout of types")
+@pytest.mark.parametrize("error", [ValueError("mine"), BufferError("mine")])
+def test_an_exporter_refuses_a_request(exporter, error):
+    exporter.error = error
+    with pytest.raises(type(error), match="must be a C-contiguous buffer: mine") as raised:
+        zeusm.memory.MemoryUSMShared(8).copy_from_host(exporter)
+    assert raised.value.__cause__ is error
 
 
 def test_an_error_of_the_callers_own_iterator_propagates():

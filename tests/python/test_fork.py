@@ -231,6 +231,42 @@ assert status(in_child(check)) == 0
 """)
 
 
+def test_subprocess_does_not_wait_for_kernels(run):
+    """dpctl has `subprocess` fork. Python's own forks wait, so that the child can run kernels."""
+    dpnp = pytest.importorskip("dpnp")
+    if dpnp.__version__.startswith("0.15"):
+        pytest.skip("dpnp 0.15 itself waits for each of its kernels")
+    run("""
+import dpctl, dpnp, subprocess
+
+assert not subprocess._USE_VFORK
+COMPLETE = dpctl.event_status_type.complete
+
+
+def launch(size):
+    x = dpnp.ones(size)
+    y = dpnp.sin(x)
+    x.sycl_queue.wait()
+    dpnp.sin(x, out=y)
+    return x.sycl_queue.submit_barrier()
+
+
+def is_in_flight_after(start, size):
+    end = launch(size)
+    start()
+    time.sleep(0.01)  # The event of the barrier follows the kernel's.
+    result = end.execution_status != COMPLETE
+    end.wait()
+    return result
+
+
+sizes = [1 << 22, 1 << 24, 1 << 26]
+assert any(is_in_flight_after(lambda: subprocess.run(["true"], check=True), size) for size in sizes)
+assert not is_in_flight_after(lambda: status(in_child(lambda: None)), sizes[1])
+os._exit(0)
+""")
+
+
 def test_multiprocessing_beside_a_thread_pool(run):
     run(
         LOADS["threads"]

@@ -1,10 +1,11 @@
-//! The runtime's own extension `ZEUSM_experimental_devices`, which has one function.
+//! The runtime's own extensions, `ZEUSM_experimental_devices` and `ZEUSM_experimental_forks`.
 
 use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
 use crate::abi::result::entry_point;
+use crate::process::announcement;
 use crate::{device, driver};
 
 /// Presents `gpus` GPUs with `tiles` tiles each, with peer access unless that is 0, in place of what `ZEUSM_CPU_DEVICES`,
@@ -21,7 +22,35 @@ pub extern "C" fn zeusmDriverPresentDevices(
     })
 }
 
-/// The address of the extension's function.
+/// From now on, a fork waits for kernels in flight only if its thread has announced it: the child of another one is expected to
+/// start another program at once.
+pub extern "C" fn zeusmDriverRequireForkAnnouncements(
+    driver: sys::ze_driver_handle_t,
+) -> sys::ze_result_t {
+    entry_point(|| {
+        driver::expect(driver)?;
+        announcement::require();
+        Ok(())
+    })
+}
+
+/// Announces the next fork of the calling thread, whose child may use the runtime.
+pub extern "C" fn zeusmDriverAnnounceFork(driver: sys::ze_driver_handle_t) -> sys::ze_result_t {
+    entry_point(|| {
+        driver::expect(driver)?;
+        announcement::announce();
+        Ok(())
+    })
+}
+
+/// The address of a function of the extensions.
 pub(super) fn address(name: &str) -> Option<*const c_void> {
-    (name == "zeusmDriverPresentDevices").then_some(zeusmDriverPresentDevices as *const c_void)
+    match name {
+        "zeusmDriverPresentDevices" => Some(zeusmDriverPresentDevices as *const c_void),
+        "zeusmDriverRequireForkAnnouncements" => {
+            Some(zeusmDriverRequireForkAnnouncements as *const c_void)
+        }
+        "zeusmDriverAnnounceFork" => Some(zeusmDriverAnnounceFork as *const c_void),
+        _ => None,
+    }
 }

@@ -30,6 +30,7 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_experimental_immediate_command_list_append", 1 << 16),
     ("ZE_experimental_mutable_command_list", 1 << 16 | 1),
     ("ZEUSM_experimental_devices", 1 << 16),
+    ("ZEUSM_experimental_forks", 1 << 16),
 ];
 
 /// The list as the API gives it.

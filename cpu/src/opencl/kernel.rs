@@ -41,6 +41,20 @@ pub struct Range {
     pub group: [usize; 3],
 }
 
+impl Range {
+    /// The fewest dimensions that have all work-items. `get_work_dim` returns them, as with Intel's driver: a launch by Level
+    /// Zero always has three.
+    fn dimensions(&self) -> u32 {
+        let is_single =
+            |dimension: usize| (self.items[dimension], self.offset[dimension]) == (1, 0);
+        match (is_single(1), is_single(2)) {
+            (true, true) => 1,
+            (false, true) => 2,
+            (_, false) => 3,
+        }
+    }
+}
+
 /// Properties of a compiled kernel. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KernelInfo {
@@ -270,12 +284,12 @@ impl Kernel {
             self.set(kernel, index, *value)?;
         }
         let mut event = std::ptr::null_mut();
-        // SAFETY: three dimensions in each array, and a place for the new event.
+        // SAFETY: at most three dimensions, which each array has, and a place for the new event.
         let code = unsafe {
             (self.runtime.api.clEnqueueNDRangeKernel)(
                 queue.raw,
                 kernel,
-                3,
+                range.dimensions(),
                 range.offset.as_ptr(),
                 range.items.as_ptr(),
                 range.group.as_ptr(),

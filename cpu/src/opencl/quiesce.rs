@@ -5,7 +5,8 @@
 //! flight, and the workers sleep. The child gets a consistent runtime without workers, in which the thread that
 //! launches a kernel executes it at once.
 //!
-//! After ten seconds the fork no longer waits for launches. Then launches in the child return an error. Workers are found by a
+//! After ten seconds the fork no longer waits for launches, and one whose child starts another program after 20 ms
+//! ([`announcement`](crate::process::announcement)). Then launches in the child return an error. Workers are found by a
 //! heuristic: a thread that is tied to one processor may be one. If such threads still run after ten seconds, the fork goes on,
 //! and launches in the child are no errors, as no launch is in flight.
 //!
@@ -32,6 +33,8 @@ use crate::process::sync::{Lazy, Mutex};
 
 /// How long a fork waits for launches.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a fork waits for calls if its child is not expected to run kernels.
+const CALL_TIMEOUT: Duration = Duration::from_millis(20);
 /// How long a worker executes until it sleeps, at most: it takes less than a millisecond. A thread that executes for longer is
 /// one of the program's, which has tied it to a processor, too.
 const WORKER_TIME: Duration = Duration::from_millis(20);
@@ -147,11 +150,17 @@ pub fn unregister_launch(event: cl_event) {
     LAUNCHES.get().lock().remove(&(event as usize));
 }
 
-/// Blocks new calls until [`parent`] or [`child`], and waits until the runtime is quiescent.
-pub fn prepare() {
+/// Blocks new calls until [`parent`] or [`child`], and waits until the runtime is quiescent; for calls that are about to return
+/// only, not for launches, if the child is not expected to run kernels.
+pub fn prepare(child_runs_kernels: bool) {
+    let most = if child_runs_kernels {
+        LAUNCH_TIMEOUT
+    } else {
+        CALL_TIMEOUT
+    };
     CALLS.fetch_or(CLOSED, Ordering::AcqRel);
     let is_used = USED.load(Ordering::Relaxed);
-    let is_idle = !is_used || wait(LAUNCH_TIMEOUT, is_idle);
+    let is_idle = !is_used || wait(most, is_idle);
     if is_used && is_idle {
         let workers = Workers::new();
         wait(WORKER_TIMEOUT, || workers.are_asleep());

@@ -7,8 +7,9 @@
 //! - State that belongs to threads is [`PerProcess`]: a child does not touch its parent's and creates its own.
 //! - State of an object that a child inherits is [`ForkSafe`](fork_safe::ForkSafe): a child replaces it in place.
 //!
-//! [`sync`] has the locks.
+//! [`sync`] has the locks. [`announcement`] tells forks whose child starts another program from the rest.
 
+pub mod announcement;
 pub mod at_fork;
 pub mod fork_safe;
 pub mod sync;

@@ -1,6 +1,8 @@
 //! Kernels and the compiler in a child.
 
+use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +12,7 @@ use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
 use crate::common::{Context, Kind, MIB, NONE};
 use crate::process::{alone, in_child};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, call, must};
 use crate::{Shared, beside, forks, programs};
 
 /// A kernel that doubles its values, and its arguments.
@@ -255,6 +257,63 @@ fn a_child_of_a_fork_during_a_long_launch_has_no_kernels() {
         context.free(context.alloc(Kind::Shared, MIB));
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| doubling.run(1))).is_err()
     });
+}
+
+#[test]
+fn a_fork_that_is_not_announced_waits_for_no_kernel() {
+    alone("kernels::forks_without_and_with_announcements");
+}
+
+#[test]
+#[ignore = "run by a_fork_that_is_not_announced_waits_for_no_kernel"]
+fn forks_without_and_with_announcements() {
+    type Function = unsafe extern "C" fn(sys::ze_driver_handle_t) -> sys::ze_result_t;
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let function = |name: &CStr| -> Function {
+        let mut address = ptr::null_mut();
+        must!(
+            runtime,
+            zeDriverGetExtensionFunctionAddress(runtime.driver, name.as_ptr(), &raw mut address)
+        );
+        // The extension gives both functions this type.
+        unsafe { std::mem::transmute(address) }
+    };
+    let require = function(c"zeusmDriverRequireForkAnnouncements");
+    let announce = function(c"zeusmDriverAnnounceFork");
+    let module = runtime.build(&programs::module(), &[]).unwrap();
+    let builds = || runtime.build(&programs::module(), &[]).is_ok();
+    let kernel = runtime.kernel(module, "work").unwrap();
+    must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
+    let memory = runtime.shared(&[0]);
+    assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+    let event = runtime.events(1)[0];
+    let list = runtime.immediate(true);
+    let launch = |rounds: u64| {
+        assert_eq!(runtime.set(kernel, 1, rounds), OK);
+        must!(runtime, zeEventHostReset(event));
+        runtime.launch(list, kernel, 1, event, &[]);
+    };
+    let is_complete = || call!(runtime, zeEventQueryStatus(event)) == OK;
+    // By default, and for an announced fork, the kernel is complete at the fork, and the child has kernels.
+    let rounds = 200_000_000;
+    launch(rounds);
+    in_child(builds);
+    assert!(is_complete());
+    assert_eq!(unsafe { require(runtime.driver) }, OK);
+    launch(rounds);
+    assert_eq!(unsafe { announce(runtime.driver) }, OK);
+    in_child(builds);
+    assert!(is_complete());
+    // The announcement was of one fork. Without a kernel in flight, the child of another one has kernels, too.
+    in_child(builds);
+    // The child's compiler starts before the build is refused.
+    launch(10 * rounds);
+    in_child(|| !builds());
+    assert!(!is_complete(), "the fork waited for the kernel");
+    assert_eq!(runtime.synchronize(list), OK);
+    in_child(builds);
 }
 
 #[test]

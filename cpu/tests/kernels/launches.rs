@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
 use super::process;
-use super::programs::module;
+use super::programs::{self, module};
 use super::runtime::{Runtime, call, groups, must};
 
 /// A runtime with the tests' module.
@@ -89,13 +89,10 @@ fn every_kind_of_argument_arrives() {
     assert_eq!(c, [0, 1, 2, 3]);
 }
 
-#[test]
-fn a_global_offset_moves_the_range() {
-    /// An extension function, not in the function table of the headers.
+/// Sets the global offset of a kernel: an extension function, not in the function table of the headers.
+fn set_offset(runtime: &Runtime, kernel: sys::ze_kernel_handle_t, offset: [u32; 3]) {
     type SetOffset =
         unsafe extern "C" fn(sys::ze_kernel_handle_t, u32, u32, u32) -> sys::ze_result_t;
-    let Some(setup) = Setup::new() else { return };
-    let runtime = &setup.runtime;
     let mut address = ptr::null_mut::<c_void>();
     let name = c"zeKernelSetGlobalOffsetExp";
     must!(
@@ -103,17 +100,70 @@ fn a_global_offset_moves_the_range() {
         zeDriverGetExtensionFunctionAddress(runtime.driver, name.as_ptr(), &raw mut address)
     );
     // SAFETY: the extension gives the function of this name this type.
-    let set_offset: SetOffset = unsafe { std::mem::transmute(address) };
+    let function: SetOffset = unsafe { std::mem::transmute(address) };
+    let [x, y, z] = offset;
+    // SAFETY: the kernel is alive.
+    assert_eq!(unsafe { function(kernel, x, y, z) }, OK);
+}
+
+#[test]
+fn a_global_offset_moves_the_range() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
     let memory = runtime.shared(&[9; 6]);
     let kernel = setup.kernel("shared_memory", 1);
     assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
     must!(runtime, zeKernelSetArgumentValue(kernel, 1, 4, ptr::null()));
-    // SAFETY: the kernel is alive.
-    assert_eq!(unsafe { set_offset(kernel, 2, 0, 0) }, OK);
+    set_offset(runtime, kernel, [2, 0, 0]);
     let list = runtime.immediate(true);
     setup.runtime.launch(list, kernel, 3, ptr::null_mut(), &[]);
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(memory, [9, 9, 2, 3, 4, 9]);
+}
+
+#[test]
+fn a_launch_has_the_fewest_dimensions() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&programs::dimensions(), &[]).unwrap();
+    let kernel = runtime.kernel(module, "dimensions").unwrap();
+    let memory = runtime.shared(&[0]);
+    assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+    let list = runtime.immediate(true);
+    for (count, group, offset, expected) in [
+        ([1, 1, 1], [1, 1, 1], [0, 0, 0], 1),
+        ([5, 1, 1], [4, 1, 1], [3, 0, 0], 1),
+        ([1, 3, 1], [1, 1, 1], [0, 0, 0], 2),
+        ([2, 1, 1], [2, 2, 1], [0, 0, 0], 2),
+        ([2, 1, 1], [2, 1, 1], [0, 7, 0], 2),
+        ([1, 1, 2], [1, 1, 1], [0, 0, 0], 3),
+        ([1, 2, 1], [1, 1, 2], [0, 0, 0], 3),
+        ([1, 1, 1], [1, 1, 1], [0, 0, 1], 3),
+    ] {
+        let [x, y, z] = group;
+        must!(runtime, zeKernelSetGroupSize(kernel, x, y, z));
+        set_offset(&runtime, kernel, offset);
+        let [x, y, z] = count;
+        let count = sys::ze_group_count_t {
+            groupCountX: x,
+            groupCountY: y,
+            groupCountZ: z,
+        };
+        must!(
+            runtime,
+            zeCommandListAppendLaunchKernel(
+                list,
+                kernel,
+                &raw const count,
+                ptr::null_mut(),
+                0,
+                ptr::null_mut()
+            )
+        );
+        assert_eq!(runtime.synchronize(list), OK);
+        assert_eq!(memory, [expected], "{count:?} {group:?} {offset:?}");
+    }
 }
 
 #[test]

@@ -79,6 +79,10 @@ fn arguments_that_exceed_it_together_are_refused_at_the_append() {
     assert!(description.contains("local memory"), "{description}");
     let code = call!(runtime, zeEventQueryStatus(event));
     assert_eq!(code, sys::ZE_RESULT_NOT_READY);
+    assert_eq!(runtime.last_error(), description);
+    let code = call!(runtime, zeKernelSetGroupSize(kernel, 0, 1, 1));
+    assert_ne!(code, OK);
+    assert_eq!(runtime.last_error(), "", "another call's description");
     set_local(&runtime, kernel, 2, 4);
     assert_eq!(runtime.append_launch(list, kernel, 4, event, &[]), NONE);
     // All of it is no error.

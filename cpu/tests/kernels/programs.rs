@@ -16,6 +16,8 @@ pub struct Program {
     pub global: Word,
     /// The variable behind `get_global_id`.
     pub id: Word,
+    /// The variables of all kernels.
+    inputs: Vec<Word>,
 }
 
 impl Program {
@@ -29,19 +31,28 @@ impl Program {
         let (void, int, long) = (b.type_void(), b.type_int(32, 0), b.type_int(64, 0));
         let global = b.type_pointer(None, StorageClass::CrossWorkgroup, int);
         let triple = b.type_vector(long, 3);
-        let input = b.type_pointer(None, StorageClass::Input, triple);
-        let id = b.variable(input, None, StorageClass::Input, None);
-        let builtin = Operand::BuiltIn(BuiltIn::GlobalInvocationId);
-        b.decorate(id, Decoration::BuiltIn, [builtin]);
-        b.decorate(id, Decoration::Constant, []);
-        Self {
+        let mut program = Self {
             b,
             void,
             int,
             long,
             global,
-            id,
-        }
+            id: 0,
+            inputs: Vec::new(),
+        };
+        program.id = program.input(triple, BuiltIn::GlobalInvocationId);
+        program
+    }
+
+    /// Declares another variable that has a value for each work-item, for the kernels that follow.
+    fn input(&mut self, kind: Word, builtin: BuiltIn) -> Word {
+        let pointer = self.b.type_pointer(None, StorageClass::Input, kind);
+        let variable = self.b.variable(pointer, None, StorageClass::Input, None);
+        let builtin = Operand::BuiltIn(builtin);
+        self.b.decorate(variable, Decoration::BuiltIn, [builtin]);
+        self.b.decorate(variable, Decoration::Constant, []);
+        self.inputs.push(variable);
+        variable
     }
 
     /// Begins a kernel; returns it and its parameters.
@@ -55,8 +66,9 @@ impl Program {
             .iter()
             .map(|kind| self.b.function_parameter(*kind).unwrap())
             .collect();
+        let inputs = self.inputs.clone();
         self.b
-            .entry_point(ExecutionModel::Kernel, kernel, name, [self.id]);
+            .entry_point(ExecutionModel::Kernel, kernel, name, inputs);
         self.b.begin_block(None).unwrap();
         (kernel, ids)
     }
@@ -233,6 +245,20 @@ fn work(p: &mut Program, int: Word, long: Word, global: Word) {
     p.b.begin_block(Some(end)).unwrap();
     p.store(x, value);
     p.end();
+}
+
+/// One kernel, `dimensions(x)`: `x[0] = get_work_dim()`.
+pub fn dimensions() -> Vec<u8> {
+    let mut p = Program::new();
+    let (int, long, global) = (p.int, p.long, p.global);
+    let first = p.b.constant_bit64(long, 0);
+    let dimensions = p.input(int, BuiltIn::WorkDim);
+    let (_, arguments) = p.kernel("dimensions", &[global]);
+    let value = p.load(dimensions);
+    let x = p.at(arguments[0], first);
+    p.store(x, value);
+    p.end();
+    p.bytes()
 }
 
 /// One kernel, `count(x)`, which adds 1 to `x[0]` by an atomic operation on a generic pointer.

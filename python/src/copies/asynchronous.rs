@@ -66,7 +66,9 @@ impl PyMemory {
     /// TypeError
     ///     When `obj` does not support the buffer protocol, or `depends` has an object that is not an event.
     /// ValueError
-    ///     When `obj` is read-only, not contiguous or too small.
+    ///     When `obj` is too small.
+    /// BufferError, ValueError
+    ///     The exporter's exception, when `obj` is read-only or not contiguous.
     /// LevelZeroError
     ///     When Level Zero refuses the copy.
     ///
@@ -118,7 +120,9 @@ impl PyMemory {
     /// TypeError
     ///     When `obj` does not support the buffer protocol, or `depends` has an object that is not an event.
     /// ValueError
-    ///     When `obj` is not contiguous or too large, or the memory is read-only.
+    ///     When `obj` is too large, or the memory is read-only.
+    /// BufferError, ValueError
+    ///     The exporter's exception, when `obj` is not contiguous.
     /// LevelZeroError
     ///     When Level Zero refuses the copy.
     ///

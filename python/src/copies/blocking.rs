@@ -33,7 +33,9 @@ impl PyMemory {
     /// TypeError
     ///     When `obj` does not support the buffer protocol.
     /// ValueError
-    ///     When it is read-only, not contiguous or too small; nothing is written then.
+    ///     When it is too small; nothing is written then.
+    /// BufferError, ValueError
+    ///     The exporter's exception, when it is read-only or not contiguous.
     /// LevelZeroError
     ///     When the copy fails.
     ///
@@ -75,7 +77,9 @@ impl PyMemory {
     /// TypeError
     ///     When `obj` does not support the buffer protocol.
     /// ValueError
-    ///     When it is not contiguous or too large, or the memory is read-only; nothing is written then.
+    ///     When it is too large, or the memory is read-only; nothing is written then.
+    /// BufferError, ValueError
+    ///     The exporter's exception, when it is not contiguous.
     /// LevelZeroError
     ///     When the copy fails.
     ///

@@ -90,10 +90,27 @@ impl HostBuffer {
     }
 }
 
-/// Converts the exporter's error to the exception that dpctl raises: `TypeError` for an object without the buffer protocol,
-/// and for an unsuitable buffer the exporter's `BufferError` or `ValueError`.
+/// Converts a failed request to the exception that dpctl raises: `TypeError` for an object without the buffer protocol, also for
+/// memory of a device, and for an unsuitable buffer the exporter's `BufferError` or `ValueError`. Other exceptions of the
+/// exporter propagate unchanged.
 fn refusal(object: &Bound<'_, PyAny>, role: &str, cause: PyErr) -> PyErr {
     let (py, name) = (object.py(), name(object));
+    // SAFETY: the interpreter is attached.
+    let has_protocol = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
+    if cause.is_instance_of::<PyTypeError>(py) {
+        let is_usm = object
+            .hasattr(intern!(py, "__sycl_usm_array_interface__"))
+            .unwrap_or(false);
+        let advice = match role {
+            _ if !is_usm && has_protocol => return cause,
+            _ if !is_usm => "",
+            "source" => ": copy_from_device copies USM",
+            _ => ": copy_to_device copies to USM",
+        };
+        return PyTypeError::new_err(format!(
+            "{role} {name} does not have the buffer protocol{advice}"
+        ));
+    }
     let wrong = || {
         format!(
             "{role} {name} must be a C-contiguous{} buffer: {}",
@@ -101,22 +118,12 @@ fn refusal(object: &Bound<'_, PyAny>, role: &str, cause: PyErr) -> PyErr {
             cause.value(py)
         )
     };
-    let error = if cause.is_instance_of::<PyTypeError>(py) {
-        let is_usm = object
-            .hasattr(intern!(py, "__sycl_usm_array_interface__"))
-            .unwrap_or(false);
-        let advice = match role {
-            _ if !is_usm => "",
-            "source" => ": copy_from_device copies USM",
-            _ => ": copy_to_device copies to USM",
-        };
-        PyTypeError::new_err(format!(
-            "{role} {name} does not have the buffer protocol{advice}"
-        ))
-    } else if cause.is_instance_of::<PyBufferError>(py) {
+    let error = if cause.is_instance_of::<PyBufferError>(py) {
         PyBufferError::new_err(wrong())
-    } else {
+    } else if cause.is_instance_of::<PyValueError>(py) {
         PyValueError::new_err(wrong())
+    } else {
+        return cause;
     };
     caused(py, error, cause)
 }

@@ -55,6 +55,37 @@ fn indices_out_of_bounds_are_refused() {
 }
 
 #[test]
+fn slices_out_of_bounds_are_refused() {
+    let layout = Layout::new(&[7], None, 0, 16).unwrap();
+    let index = |start, step, length| {
+        let slice = Index::Slice {
+            start,
+            step,
+            length,
+        };
+        layout.index(&[slice]).map_err(|error| error.to_string())
+    };
+    for (start, step, length, at) in [
+        (0, 1, 8, 7),
+        (7, 1, 1, 7),
+        (-1, 1, 1, -1),
+        (0, -1, 2, -1),
+        (6, 3, 2, 9),
+        (1, isize::MAX, 3, isize::MAX),
+        (1, isize::MIN, 3, isize::MIN + 1),
+        (1, 1, usize::MAX, isize::MAX),
+    ] {
+        let told = format!("index {at} is out of bounds for axis 0 of size 7");
+        assert_eq!(index(start, step, length), Err(told));
+    }
+    for (start, step, length) in [(6, -6, 2), (0, 6, 2), (6, 9, 1), (9, 1, 0), (-9, -1, 0)] {
+        let view = index(start, step, length).unwrap();
+        assert_eq!(view.shape(), [length]);
+        assert!(layout.extent().bytes().contains(&view.extent().start()));
+    }
+}
+
+#[test]
 fn axes_must_be_a_permutation() {
     let layout = Layout::new(&[2, 3], None, 0, 4).unwrap();
     for axes in [&[0][..], &[0, 0], &[0, 2], &[0, -3], &[0, 1, 1], &[1, -1]] {
