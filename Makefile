@@ -176,10 +176,8 @@ test-python: venvs ## The Python tests, in both environments at once; the output
 test-python-dpctl: $(VENV)/.zeusm
 	$(PY) -m pytest -p no:cacheprovider
 
-# Without the files that name no package of which the environments have different versions.
 test-python-numba-dpex: $(NUMBA_DPEX)
-	$(PY_NUMBA_DPEX) -m pytest -p no:cacheprovider \
-		$$(grep -lEi 'dpctl|dpnp|numba|numpy|sycl|kernel_tables' tests/python/test_*.py)
+	$(PY_NUMBA_DPEX) -m pytest -p no:cacheprovider -m 'not once'
 
 .PHONY: test-peers
 test-peers: $(VENV)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others

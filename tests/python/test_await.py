@@ -7,6 +7,8 @@ import pytest
 import zeusm.memory
 from conftest import in_time
 
+pytestmark = pytest.mark.once
+
 
 class WithoutThreads(ThreadPoolExecutor):
     def submit(self, *_arguments, **_keywords):

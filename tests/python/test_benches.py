@@ -5,6 +5,8 @@ import json
 import pytest
 from conftest import ROOT
 
+pytestmark = pytest.mark.once
+
 BENCHES = ROOT / "benches"
 RESULTS = {path.stem: json.loads(path.read_text()) for path in BENCHES.glob("results/*.json")}
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 
 def children(process):
     path = Path(f"/proc/{process}/task/{process}/children")

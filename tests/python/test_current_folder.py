@@ -10,6 +10,8 @@ import pytest
 from zeusm._doctor import Machine, State
 from zeusm._doctor.folder import find
 
+pytestmark = pytest.mark.once
+
 NAMES = ["argparse", "json", "logging", "numpy", "random", "typing"]
 
 

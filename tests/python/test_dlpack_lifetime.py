@@ -21,7 +21,7 @@ from dlpack_abi import (
     structure_in,
 )
 
-pytestmark = pytest.mark.usefixtures("forget_exporters")
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("forget_exporters")]
 
 
 class TestLifetime:

@@ -30,7 +30,7 @@ def driver():
     return target / "debug/libzeusm_fault_driver.so"
 
 
-@pytest.mark.parametrize("packages", ["none", "dpctl"])
+@pytest.mark.parametrize("packages", [pytest.param("none", marks=pytest.mark.once), "dpctl"])
 def test_every_call_may_fail(fresh, driver, packages):
     """A failed call raises its exception, does not crash and leaks nothing; the same program works after it.
 

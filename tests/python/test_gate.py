@@ -297,7 +297,7 @@ def test_a_wait_is_interrupted(busy, interrupt, way):
     def attempt(turns):
         m = zm.MemoryUSMShared(N)
         m.memset(BEFORE)
-        end = busy(turns, seconds=turns / 5)
+        end = busy(turns, seconds=turns / 20)
         m.memset_async(PENDING)
         timer = interrupt()
         try:
@@ -341,7 +341,7 @@ def test_what_an_interrupted_copy_writes_to_is_kept(busy, interrupt):
     def attempt(turns):
         m, target = zm.MemoryUSMDevice(N), np.zeros(N, "u1").view(Array)
         m.memset(PENDING)
-        end = busy(turns, seconds=turns / 5)
+        end = busy(turns, seconds=turns / 20)
         kept[:] = m, target, end
         timer = interrupt()
         try:

@@ -8,6 +8,8 @@ import pytest
 import zeusm.memory as zm
 from snapshots import events
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("call", ["zm.record_history(False)", "zm.record_history()"])
 def test_calls_within_calls(fresh, call):

@@ -10,6 +10,8 @@ import zeusm.memory as zm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.once
+
 # The fields of a handle for the sizes of the allocation and of the range.
 WHOLE, SIZE = slice(188, 196), slice(204, 212)
 N = 100_000

@@ -10,6 +10,8 @@ import time
 import pytest
 from system_calls import FILTER, NO_CAPABILITIES
 
+pytestmark = pytest.mark.once
+
 LIMITED = """
     import ctypes, os, resource, subprocess, sys, textwrap, time, zeusm.memory as zm
 

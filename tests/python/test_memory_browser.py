@@ -11,6 +11,8 @@ from zeusm._pictures.file import parse
 from zeusm._pictures.page import page
 from zeusm._pictures.replay import replay
 
+pytestmark = pytest.mark.once
+
 READY = "window.zeusmReport !== undefined || !document.getElementById('trouble').hidden"
 EVENTS = 3000
 #: Used by `make test-browser`, where a missing browser is an error.

@@ -17,6 +17,8 @@ from zeusm._pictures.file import parse
 from zeusm._pictures.moments import moment
 from zeusm._pictures.replay import replay
 
+pytestmark = pytest.mark.once
+
 TREE = simulate(1500, seed=3)
 
 

@@ -15,6 +15,8 @@ from zeusm._pictures.moments import moment
 from zeusm._pictures.page import page
 from zeusm._pictures.replay import replay
 
+pytestmark = pytest.mark.once
+
 
 def hold(kept, *, pool=None):
     kept.append(zm.MemoryUSMDevice(3000, pool=pool))

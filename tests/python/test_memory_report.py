@@ -23,6 +23,8 @@ from zeusm._pictures.page import page
 from zeusm._pictures.replay import replay
 from zeusm._pictures.text import size
 
+pytestmark = pytest.mark.once
+
 HISTORIES = {"small": simulate(60, seed=1), "large": simulate(3000, seed=2)}
 
 

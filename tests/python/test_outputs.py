@@ -14,6 +14,8 @@ import zeusm.memory
 from histories import simulate
 from zeusm._output import replacing
 
+pytestmark = pytest.mark.once
+
 ACTIONS = {
     "report": ["report"],
     "perfetto": ["export", "--to", "perfetto"],

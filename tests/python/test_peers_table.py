@@ -3,7 +3,8 @@
 import pytest
 from peers_table import COLUMNS, OF_PEERS, ROWS, is_installed, outcome, table
 
-pytestmark = pytest.mark.filterwarnings("default")  # Some peers raise warnings of their own.
+# Some peers raise warnings of their own.
+pytestmark = [pytest.mark.once, pytest.mark.filterwarnings("default")]
 
 
 def test_the_table_has_these_rows_and_columns():

@@ -8,10 +8,13 @@ import os
 import pickle
 import struct
 
+import pytest
 import zeusm.memory as zm
 from conftest import CLASSES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+pytestmark = pytest.mark.once
 
 EXAMPLES = int(os.environ.get("ZEUSM_FUZZ", "150"))
 REFUSALS = (ValueError, TypeError, OverflowError, BufferError, zm.USMAllocationError)

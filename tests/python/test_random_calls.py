@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 PROGRAM = Path(__file__).parent / "programs" / "random_calls.py"
 CALLS = os.environ.get("ZEUSM_FUZZ", "15000")
 

@@ -13,6 +13,8 @@ from conftest import ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 import third_party
 
+pytestmark = pytest.mark.once
+
 HAS_MAKE = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 
