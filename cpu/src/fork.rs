@@ -9,8 +9,8 @@
 //!   way.
 //! - The state of lists, queues, events, fences and kernels is [`ForkSafe`](process::fork_safe::ForkSafe): a child
 //!   finds them idle, with their settings and recorded commands.
-//! - The OpenCL runtime has locks and workers of its own, so a fork first waits until it is quiescent, unless the child is
-//!   expected to start another program.
+//! - The OpenCL runtime has locks and workers of its own, so a fork first waits until it is quiescent; for 20 ms at most,
+//!   if the child is expected to start another program.
 //!
 //! One thread forks at a time: the C library runs the handlers of several at once, and the first to end its fork would
 //! otherwise let calls of OpenCL begin while another one forks.

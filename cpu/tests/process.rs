@@ -34,6 +34,39 @@ fn child_ends_early() {
 }
 
 #[test]
+fn a_call_fails_at_the_end_of_its_thread() {
+    alone("child_fails_at_the_end_of_a_thread");
+}
+
+/// Fails a call without a description. It returns whether that is the result.
+fn fails() -> bool {
+    ze!(zeMemFree(std::ptr::null_mut(), std::ptr::null_mut())) != OK
+}
+
+#[test]
+#[ignore = "run by a_call_fails_at_the_end_of_its_thread"]
+fn child_fails_at_the_end_of_a_thread() {
+    static HAVE_FAILED: AtomicBool = AtomicBool::new(false);
+    /// The C library calls it when the thread has no values of Rust any more.
+    extern "C" fn late(_: *mut std::ffi::c_void) {
+        HAVE_FAILED.store(fails(), Ordering::Relaxed);
+    }
+    let _context = Context::new();
+    let mut key = 0;
+    assert_eq!(
+        unsafe { libc::pthread_key_create(&raw mut key, Some(late)) },
+        0
+    );
+    let thread = std::thread::spawn(move || {
+        assert!(fails());
+        let value = std::ptr::dangling::<std::ffi::c_void>();
+        assert_eq!(unsafe { libc::pthread_setspecific(key, value) }, 0);
+    });
+    thread.join().unwrap();
+    assert!(HAVE_FAILED.load(Ordering::Relaxed));
+}
+
+#[test]
 fn one_engine_executes_the_lists_one_after_the_other() {
     process::alone_with("child_has_one_engine", &[("ZEUSM_CPU_ENGINES", "1")]);
 }

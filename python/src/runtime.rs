@@ -173,7 +173,7 @@ pub(crate) fn set_cpu_devices(
 pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
     wait_at_exit(py)?;
     let selected = detach(py, Runtime::select);
-    if matches!(&selected, Ok(runtime) if runtime.kind() == RuntimeKind::Cpu) {
+    if matches!(&selected, Ok(runtime) if runtime.kind() != RuntimeKind::System) {
         announce_forks(py)?;
     }
     let warning = match selected {
@@ -203,18 +203,21 @@ pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
 /// The CPU runtime's forks.
 static FORKS: OnceBox<AnnouncedForks> = OnceBox::new();
 
-/// Has the CPU runtime tell Python's own forks (`os.fork`, `multiprocessing`) from those of `subprocess`, whose children start
-/// another program: dpctl has it fork, where it would call `vfork`. Python calls its hooks before its own forks only.
+/// Announces forks whose child runs Python code (`os.fork`, `multiprocessing`, the `preexec_fn` of `subprocess`): Python calls its
+/// hooks before these only. Other forks of `subprocess`, which dpctl has fork where it would call `vfork`, do not wait for
+/// kernels then.
 fn announce_forks(py: Python<'_>) -> PyResult<()> {
-    // Another file in the place of the CPU runtime (`ZEUSM_CPU_LIBRARY`) may not have the function.
+    // A runtime that was chosen by its path may not have the functions.
     let Ok(forks) = Runtime::announced_forks() else {
         return Ok(());
     };
-    let _ = FORKS.set(Box::new(forks));
+    let forks = FORKS.get_or_init(|| Box::new(forks));
     let keywords = PyDict::new(py);
     keywords.set_item("before", wrap_pyfunction!(announce_fork, py)?)?;
     let os = py.import("os")?;
     os.call_method("register_at_fork", (), Some(&keywords))?;
+    // Last, as each fork would count as another program's without the hook.
+    forks.require();
     Ok(())
 }
 

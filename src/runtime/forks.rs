@@ -14,18 +14,21 @@ type Function = unsafe extern "C" fn(sys::ze_driver_handle_t) -> sys::ze_result_
 #[derive(Clone, Debug)]
 pub struct AnnouncedForks {
     driver: Driver,
+    require: Function,
     announce: Function,
 }
 
 impl Runtime {
-    /// Has the CPU runtime wait for kernels in flight in announced forks only, in this process and its children. A program that
-    /// knows which of its children only start another program announces the other forks.
+    /// Announcements of forks to the CPU runtime. By default each fork waits for kernels in flight, so that its child can run
+    /// kernels. A program that knows which of its children only start another program [requires](AnnouncedForks::require)
+    /// announcements, and announces the forks of its other children.
     ///
     /// ```
     /// use zeusm::Runtime;
     ///
     /// # if Runtime::select()?.kind() != zeusm::runtime::RuntimeKind::Cpu { return Ok(()); }
     /// let forks = Runtime::announced_forks()?;
+    /// forks.require();
     /// forks.announce(); // The child of this thread's next fork may run kernels.
     /// # Ok::<(), zeusm::Error>(())
     /// ```
@@ -36,23 +39,30 @@ impl Runtime {
     pub fn announced_forks() -> Result<AnnouncedForks> {
         let extension = Extension::get()?;
         // SAFETY: the extension gives both functions this type.
-        let (require, announce): (Function, Function) = unsafe {
+        let (require, announce) = unsafe {
             (
                 extension.function(c"zeusmDriverRequireForkAnnouncements")?,
                 extension.function(c"zeusmDriverAnnounceFork")?,
             )
         };
-        let driver = extension.driver;
-        // SAFETY: the driver is alive. It accepts its own handle.
-        unsafe { require(driver.handle()) };
-        Ok(AnnouncedForks { driver, announce })
+        Ok(AnnouncedForks {
+            driver: extension.driver,
+            require,
+            announce,
+        })
     }
 }
 
 impl AnnouncedForks {
+    /// From now on, a fork of this process or its children waits for kernels in flight only if it is announced.
+    pub fn require(&self) {
+        // SAFETY: the driver is alive. It accepts its own handle.
+        unsafe { (self.require)(self.driver.handle()) };
+    }
+
     /// Announces the next fork of the calling thread, whose child may run kernels.
     pub fn announce(&self) {
-        // SAFETY: the driver is alive. It accepts its own handle.
+        // SAFETY: as above.
         unsafe { (self.announce)(self.driver.handle()) };
     }
 }

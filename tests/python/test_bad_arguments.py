@@ -209,6 +209,15 @@ def test_an_exception_of_the_exporters_own_code_propagates(exporter, error, call
 
 
 @pytest.mark.skipif(WITHOUT_DPCTL, reason="a free-threaded Python has another layout of types")
+def test_an_exporters_type_error_is_the_cause_of_advice(exporter):
+    exporter.error = TypeError("mine")
+    type(exporter).__sycl_usm_array_interface__ = {}
+    with pytest.raises(TypeError, match="copy_from_device copies USM") as raised:
+        zeusm.memory.MemoryUSMShared(8).copy_from_host(exporter)
+    assert raised.value.__cause__ is exporter.error
+
+
+@pytest.mark.skipif(WITHOUT_DPCTL, reason="a free-threaded Python has another layout of types")
 @pytest.mark.parametrize("error", [ValueError("mine"), BufferError("mine")])
 def test_an_exporter_refuses_a_request(exporter, error):
     exporter.error = error

@@ -11,6 +11,7 @@ pub type ZeResult<T = ()> = Result<T, sys::ze_result_t>;
 
 /// Runs the body of an entry point; a panic must not cross into C, so it becomes `ZE_RESULT_ERROR_UNKNOWN`.
 pub fn entry_point(body: impl FnOnce() -> ZeResult) -> sys::ze_result_t {
+    IS_OF_THIS_CALL.set(false);
     let result = catch_unwind(AssertUnwindSafe(body));
     let code = match result.unwrap_or(Err(sys::ZE_RESULT_ERROR_UNKNOWN)) {
         Ok(()) => sys::ZE_RESULT_SUCCESS,
@@ -28,27 +29,33 @@ pub fn ensure(condition: bool, code: sys::ze_result_t) -> ZeResult {
 }
 
 thread_local! {
-    /// The description of the thread's last error; see [`describe`].
+    /// The description of the thread's last error; see [`describe`]. A thread that is ending has none, as calls come from
+    /// destructors of its other values, and from functions for the exit.
     static LAST: RefCell<CString> = RefCell::default();
-    /// Whether it is of a call that has not returned yet.
+    /// Whether it is of the call in progress.
     static IS_OF_THIS_CALL: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Describes the error that the current call is about to return.
 pub fn describe(text: &str) {
     let bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
-    LAST.set(CString::new(bytes).unwrap_or_default());
+    replace_description(CString::new(bytes).unwrap_or_default());
     IS_OF_THIS_CALL.set(true);
 }
 
 /// Removes the description of an earlier error when a call fails that has none.
 fn forget_earlier_description() {
-    if !IS_OF_THIS_CALL.take() {
-        LAST.set(CString::default());
+    if !IS_OF_THIS_CALL.get() {
+        replace_description(CString::default());
     }
+}
+
+fn replace_description(text: CString) {
+    let _ = LAST.try_with(|last| last.replace(text));
 }
 
 /// The description of the calling thread's last error, empty if it has none; valid until its next error.
 pub fn description() -> *const c_char {
-    LAST.with_borrow(|text| text.as_ptr())
+    LAST.try_with(|text| text.borrow().as_ptr())
+        .unwrap_or(c"".as_ptr())
 }

@@ -22,8 +22,8 @@ pub extern "C" fn zeusmDriverPresentDevices(
     })
 }
 
-/// From now on, a fork waits for kernels in flight only if its thread has announced it: the child of another one is expected to
-/// start another program at once.
+/// From now on, a fork waits for kernels in flight only if its thread has announced it. The child of a fork that is not announced
+/// is expected to start another program.
 pub extern "C" fn zeusmDriverRequireForkAnnouncements(
     driver: sys::ze_driver_handle_t,
 ) -> sys::ze_result_t {

@@ -5,7 +5,7 @@
 //! flight, and the workers sleep. The child gets a consistent runtime without workers, in which the thread that
 //! launches a kernel executes it at once.
 //!
-//! After ten seconds the fork no longer waits for launches, and one whose child starts another program after 20 ms
+//! The fork waits for launches for ten seconds at most, or for 20 ms if its child is expected to start another program
 //! ([`announcement`](crate::process::announcement)). Then launches in the child return an error. Workers are found by a
 //! heuristic: a thread that is tied to one processor may be one. If such threads still run after ten seconds, the fork goes on,
 //! and launches in the child are no errors, as no launch is in flight.
@@ -33,8 +33,8 @@ use crate::process::sync::{Lazy, Mutex};
 
 /// How long a fork waits for launches.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a fork waits for calls if its child is not expected to run kernels.
-const CALL_TIMEOUT: Duration = Duration::from_millis(20);
+/// How long a fork waits for launches, and for workers, if its child is expected to start another program.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(20);
 /// How long a worker executes until it sleeps, at most: it takes less than a millisecond. A thread that executes for longer is
 /// one of the program's, which has tied it to a processor, too.
 const WORKER_TIME: Duration = Duration::from_millis(20);
@@ -150,22 +150,25 @@ pub fn unregister_launch(event: cl_event) {
     LAUNCHES.get().lock().remove(&(event as usize));
 }
 
-/// Blocks new calls until [`parent`] or [`child`], and waits until the runtime is quiescent; for calls that are about to return
-/// only, not for launches, if the child is not expected to run kernels.
+/// Blocks new calls until [`parent`] or [`child`], and waits until the runtime is quiescent; for a short time only, if the child
+/// is expected to start another program.
 pub fn prepare(child_runs_kernels: bool) {
-    let most = if child_runs_kernels {
-        LAUNCH_TIMEOUT
-    } else {
-        CALL_TIMEOUT
-    };
     CALLS.fetch_or(CLOSED, Ordering::AcqRel);
-    let is_used = USED.load(Ordering::Relaxed);
-    let is_idle = !is_used || wait(most, is_idle);
-    if is_used && is_idle {
-        let workers = Workers::new();
-        wait(WORKER_TIMEOUT, || workers.are_asleep());
-    }
-    IS_BUSY.store(!is_idle, Ordering::Relaxed);
+    let is_busy = USED.load(Ordering::Relaxed)
+        && if child_runs_kernels {
+            let is_idle = wait(LAUNCH_TIMEOUT, is_idle);
+            let _ = is_idle && workers_fall_asleep(WORKER_TIMEOUT);
+            !is_idle
+        } else {
+            !(wait(SHORT_TIMEOUT, is_idle) && workers_fall_asleep(SHORT_TIMEOUT))
+        };
+    IS_BUSY.store(is_busy, Ordering::Relaxed);
+}
+
+/// Waits until the workers sleep; `false` on timeout.
+fn workers_fall_asleep(most: Duration) -> bool {
+    let workers = Workers::new();
+    wait(most, || workers.are_asleep())
 }
 
 /// Undoes [`prepare`], in the parent.
@@ -204,9 +207,8 @@ extern "C" fn at_exit() {
     CALLS.fetch_or(EXITED, Ordering::AcqRel);
     if USED.load(Ordering::Relaxed) {
         wait(EXIT_TIMEOUT, is_idle);
-        let workers = Workers::new();
         // They may be in the callback of a launch that has ended.
-        wait(WORKER_TIME, || workers.are_asleep());
+        workers_fall_asleep(WORKER_TIME);
     }
 }
 

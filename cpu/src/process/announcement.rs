@@ -14,7 +14,7 @@ thread_local! {
     static IS_ANNOUNCED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has each fork from now on need an announcement, in this process and its children.
+/// From now on, each fork of this process and its children needs an announcement.
 pub fn require() {
     ARE_ANNOUNCED.store(true, Ordering::Relaxed);
 }

@@ -107,9 +107,10 @@ fn refusal(object: &Bound<'_, PyAny>, role: &str, cause: PyErr) -> PyErr {
             "source" => ": copy_from_device copies USM",
             _ => ": copy_to_device copies to USM",
         };
-        return PyTypeError::new_err(format!(
+        let error = PyTypeError::new_err(format!(
             "{role} {name} does not have the buffer protocol{advice}"
         ));
+        return caused(py, error, cause);
     }
     let wrong = || {
         format!(
