@@ -87,13 +87,13 @@ wheel: dist/.built ## The wheel, in dist/
 	@touch $@
 .SECONDARY:
 
-# The downloads of one environment go on beside the installation of the other, and beside the checks by cargo.
+# The downloads of one environment go on beside the installation of the other, and beside the checks and builds by cargo.
 .PHONY: venvs prepare
 venvs: | setup ## .venv (dpctl, dpnp) and .venv-numba-dpex, with zeusm in both
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.zeusm $(NUMBA_DPEX)
 
 prepare: | setup
-	@$(MAKE) --no-print-directory --jobs=3 $(VENV)/.zeusm $(NUMBA_DPEX) lint-rust
+	@$(MAKE) --no-print-directory --jobs=3 $(VENV)/.zeusm $(NUMBA_DPEX) test-programs
 
 # --- examples and tests --------------------------------------------------------------------------
 
@@ -131,12 +131,16 @@ test-direct test-loader test-validated: export RUST_MIN_STACK := 8388608
 
 # The same tests in three modes: with the CPU runtime in the loader's place, behind the system's loader, and behind it with
 # the validation layer.
-.PHONY: test-rust test-direct test-loader test-validated
+.PHONY: test-programs test-rust test-direct test-loader test-validated
+test-programs: lint-rust
+	cargo test $(WORKSPACE) --locked --no-run
+
 test-rust: build $(VENV)/.requirements ## The Rust tests, in all three modes, two at once
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-direct test-loader test-validated
 
+# Without MAKEFLAGS, as rustdoc warns of a jobserver that it cannot use.
 test-direct: build $(VENV)/.requirements
-	ZEUSM_CPU_STRICT=1 ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked
+	env -u MAKEFLAGS ZEUSM_CPU_STRICT=1 ZEUSM_TEST_MODE=direct ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) cargo test $(WORKSPACE) --locked
 
 # Tests with a library of their own, and long tests that do not depend on the mode (of the pool and the compiler, and the
 # unit tests), run in one mode only. A few forks are enough in the others.
