@@ -104,7 +104,8 @@ demo: venvs ## Runs the examples in both environments
 	$(PY_NUMBA_DPEX) examples/demo.py
 
 # Tests that use one processor for most of the time run two at once; the output of each follows its end. The longest start first.
-TOGETHER := test-python-dpctl test-python-numba-dpex test-peers test-valgrind test-sycl test-instructions
+TEST_PYTHON := test-python-dpctl test-python-numba-dpex test-python-once
+TOGETHER := $(TEST_PYTHON) test-peers test-valgrind test-sycl test-instructions
 .PHONY: test
 test: prepare lint-python test-rust ## Everything that CI runs
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(TOGETHER)
@@ -173,15 +174,18 @@ test-valgrind: build ## The Rust tests of memory and queues under valgrind
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(RUNNER)="$(VALGRIND)" \
 		cargo test $(WORKSPACE) --locked --test memory --test queue --test asynchronous --test operands
 
-.PHONY: test-python test-python-dpctl test-python-numba-dpex
+.PHONY: test-python $(TEST_PYTHON)
 test-python: venvs ## The Python tests, in both environments at once; the output of each follows its end
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-python-dpctl test-python-numba-dpex
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(TEST_PYTHON)
 
 test-python-dpctl: $(VENV)/.zeusm
-	$(PY) -m pytest -p no:cacheprovider
+	$(PY) -m pytest -p no:cacheprovider -m 'not once'
 
 test-python-numba-dpex: $(NUMBA_DPEX)
 	$(PY_NUMBA_DPEX) -m pytest -p no:cacheprovider -m 'not once'
+
+test-python-once: $(VENV)/.zeusm
+	$(PY) -m pytest -p no:cacheprovider -m once
 
 .PHONY: test-peers
 test-peers: $(VENV)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others
