@@ -35,6 +35,7 @@ def arrays(queue):
     """A vector addition and a reduction of float32."""
     x, y = (dpnp.full(N, value, dtype="f4", sycl_queue=queue) for value in (1, 2))
     result = dpnp.empty_like(x)
+    queue.wait()
 
     def add():
         dpnp.add(x, y, out=result)
@@ -51,6 +52,7 @@ def small(queue):
     """An addition of a few int32, waited for. dpnp also creates a host task, in which another thread waits for the kernel."""
     x = dpnp.ones(SMALL, dtype="i4", sycl_queue=queue)
     result = dpnp.empty_like(x)
+    queue.wait()
 
     def add():
         dpnp.add(x, x, out=result)
@@ -65,6 +67,7 @@ def chain(queue, count):
     For floats, dpnp calls oneMKL's vector functions, which run a kernel on a GPU and the host's threads on `opencl:cpu`.
     """
     one, *results = (dpnp.ones(count, dtype="i4", sycl_queue=queue) for _ in range(3))
+    queue.wait()
 
     def ten():
         for _ in range(5):
@@ -76,6 +79,7 @@ def chain(queue, count):
 
 
 def main():
+    # Only one of them has work in flight at a time: with both, Intel's OpenCL runtime may hang (docs/limits.md).
     queues = {
         "zeusm": dpctl.SyclQueue("level_zero:gpu"),
         "OpenCL": dpctl.SyclQueue("opencl:cpu"),
