@@ -163,6 +163,8 @@ def test_control_c_ends_the_wait_for_a_stopped_exporter():
     handle, ready = (process.stdout.readline() for process in processes)
     assert ready == "ready\n"
     owner.send_signal(signal.SIGSTOP)
+    # Its other threads run until the one that gets the signal is scheduled.
+    os.waitid(os.P_PID, owner.pid, os.WSTOPPED | os.WNOWAIT)
     other.stdin.write(handle)
     other.stdin.flush()
     time.sleep(0.5)
