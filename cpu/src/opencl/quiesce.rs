@@ -154,15 +154,17 @@ pub fn unregister_launch(event: cl_event) {
 /// is expected to start another program.
 pub fn prepare(child_runs_kernels: bool) {
     CALLS.fetch_or(CLOSED, Ordering::AcqRel);
-    let is_busy = USED.load(Ordering::Relaxed)
-        && if child_runs_kernels {
-            let is_idle = wait(LAUNCH_TIMEOUT, is_idle);
-            let _ = is_idle && workers_fall_asleep(WORKER_TIMEOUT);
-            !is_idle
-        } else {
-            !(wait(SHORT_TIMEOUT, is_idle) && workers_fall_asleep(SHORT_TIMEOUT))
-        };
-    IS_BUSY.store(is_busy, Ordering::Relaxed);
+    let (for_launches, for_workers) = if child_runs_kernels {
+        (LAUNCH_TIMEOUT, WORKER_TIMEOUT)
+    } else {
+        (SHORT_TIMEOUT, SHORT_TIMEOUT)
+    };
+    let is_used = USED.load(Ordering::Relaxed);
+    let is_idle = !is_used || wait(for_launches, is_idle);
+    let is_quiescent = is_idle && (!is_used || workers_fall_asleep(for_workers));
+    // After the long timeout, threads that still run are the program's.
+    let is_usable = is_quiescent || (is_idle && child_runs_kernels);
+    IS_BUSY.store(!is_usable, Ordering::Relaxed);
 }
 
 /// Waits until the workers sleep; `false` on timeout.

@@ -1,8 +1,6 @@
 //! Kernels and the compiler in a child.
 
-use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -271,17 +269,13 @@ fn forks_without_and_with_announcements() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
-    let function = |name: &CStr| -> Function {
-        let mut address = ptr::null_mut();
-        must!(
-            runtime,
-            zeDriverGetExtensionFunctionAddress(runtime.driver, name.as_ptr(), &raw mut address)
-        );
-        // The extension gives both functions this type.
-        unsafe { std::mem::transmute(address) }
+    // The extension gives both functions this type.
+    let (require, announce): (Function, Function) = unsafe {
+        (
+            runtime.extension(c"zeusmDriverRequireForkAnnouncements"),
+            runtime.extension(c"zeusmDriverAnnounceFork"),
+        )
     };
-    let require = function(c"zeusmDriverRequireForkAnnouncements");
-    let announce = function(c"zeusmDriverAnnounceFork");
     let module = runtime.build(&programs::module(), &[]).unwrap();
     let builds = || runtime.build(&programs::module(), &[]).is_ok();
     let kernel = runtime.kernel(module, "work").unwrap();

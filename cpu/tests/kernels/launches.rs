@@ -1,6 +1,5 @@
 //! Launches: results and order.
 
-use std::ffi::c_void;
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -89,18 +88,12 @@ fn every_kind_of_argument_arrives() {
     assert_eq!(c, [0, 1, 2, 3]);
 }
 
-/// Sets the global offset of a kernel: an extension function, not in the function table of the headers.
+/// Sets the global offset of a kernel.
 fn set_offset(runtime: &Runtime, kernel: sys::ze_kernel_handle_t, offset: [u32; 3]) {
     type SetOffset =
         unsafe extern "C" fn(sys::ze_kernel_handle_t, u32, u32, u32) -> sys::ze_result_t;
-    let mut address = ptr::null_mut::<c_void>();
-    let name = c"zeKernelSetGlobalOffsetExp";
-    must!(
-        runtime,
-        zeDriverGetExtensionFunctionAddress(runtime.driver, name.as_ptr(), &raw mut address)
-    );
     // SAFETY: the extension gives the function of this name this type.
-    let function: SetOffset = unsafe { std::mem::transmute(address) };
+    let function: SetOffset = unsafe { runtime.extension(c"zeKernelSetGlobalOffsetExp") };
     let [x, y, z] = offset;
     // SAFETY: the kernel is alive.
     assert_eq!(unsafe { function(kernel, x, y, z) }, OK);

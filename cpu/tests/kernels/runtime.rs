@@ -1,7 +1,8 @@
 //! The library under test and its first device, with helpers for kernels.
 
 use std::env;
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::mem;
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -313,6 +314,21 @@ impl Runtime {
         let memory = unsafe { std::slice::from_raw_parts_mut(pointer.cast::<u32>(), values.len()) };
         memory.copy_from_slice(values);
         memory
+    }
+
+    /// A function of an extension, which is not in the function table of the headers.
+    ///
+    /// # Safety
+    /// `F` must be the function's pointer type.
+    pub unsafe fn extension<F: Copy>(&self, name: &CStr) -> F {
+        let mut address = ptr::null_mut::<c_void>();
+        must!(
+            self,
+            zeDriverGetExtensionFunctionAddress(self.driver, name.as_ptr(), &raw mut address)
+        );
+        assert!(!address.is_null());
+        // SAFETY: the caller guarantees the type.
+        unsafe { mem::transmute_copy(&address) }
     }
 
     /// The description of the thread's last error.

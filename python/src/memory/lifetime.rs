@@ -69,8 +69,8 @@ impl PyMemory {
     /// BufferError
     ///     While the memory is in use: by a memoryview or an array, an operation in flight, another object that shares it,
     ///     or, after `__sycl_usm_array_interface__` was read or where it owns an import, possibly by another package. To
-    ///     free the memory when it is no longer in use, drop all references to it instead. At the end of a `with` block that has raised an exception,
-    ///     the refusal is a note of that exception.
+    ///     free the memory when it is no longer in use, drop all references to it instead. At the end of a `with` block that
+    ///     has raised an exception, the refusal is a note of that exception.
     /// zeusm.LevelZeroError
     ///     If the memory is in use and its device is lost.
     ///
