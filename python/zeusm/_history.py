@@ -4,27 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from _thread import RLock  # The import of threading takes longer than that of zeusm.
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, Literal, Self, overload
 
 from zeusm import _zeusm
-
-# That of typing takes twice as long, so only type checkers import it.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import typing
-    from collections.abc import Callable
-    from typing import Literal, overload
-else:
-
-    class _Typing:
-        """The module `typing`, for programs that evaluate the annotations."""
-
-        def __getattr__(self, name):
-            import typing
-
-            return getattr(typing, name)
-
-    typing = _Typing()
 
 FORMAT = "zeusm-memory-history"
 VERSION = 1
@@ -85,7 +69,7 @@ class History:
         if self is _current:
             _current = None
 
-    def snapshot(self) -> dict[str, typing.Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Return the events and the live blocks, now or, of a history that was stopped, at its end.
 
         Returns
@@ -129,7 +113,7 @@ class History:
         """
         _write(self.snapshot(), os.fsdecode(path))
 
-    def __enter__(self) -> typing.Self:
+    def __enter__(self) -> Self:
         if not self.recording:
             raise RuntimeError("this history is not recording: record_history() starts a new one")
         return self
@@ -157,18 +141,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-if TYPE_CHECKING:
-
-    @overload
-    def record_history(
-        enabled: Literal[True] = True, *, stacks: bool = True, max_events: int | None = None
-    ) -> History: ...
-    @overload
-    def record_history(
-        enabled: bool, *, stacks: bool = True, max_events: int | None = None
-    ) -> History | None: ...
-
-
+@overload
+def record_history(
+    enabled: Literal[True] = True, *, stacks: bool = True, max_events: int | None = None
+) -> History: ...
+@overload
+def record_history(
+    enabled: bool, *, stacks: bool = True, max_events: int | None = None
+) -> History | None: ...
 def record_history(
     enabled: bool = True, *, stacks: bool = True, max_events: int | None = None
 ) -> History | None:
@@ -223,7 +203,7 @@ def record_history(
         return history
 
 
-def snapshot() -> dict[str, typing.Any]:
+def snapshot() -> dict[str, Any]:
     """Return the live blocks and slabs of zeusm, and the events of the history that is being recorded.
 
     Returns
@@ -242,7 +222,7 @@ def snapshot() -> dict[str, typing.Any]:
     return _described(_zeusm._history_state())
 
 
-def _described(state: _zeusm._HistoryState) -> dict[str, typing.Any]:
+def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
     """Return the state with the description of this process."""
     return {
         "format": FORMAT,
@@ -259,12 +239,12 @@ def _described(state: _zeusm._HistoryState) -> dict[str, typing.Any]:
     }
 
 
-def _write(described: dict[str, typing.Any], path: str) -> None:
+def _write(described: dict[str, Any], path: str) -> None:
     import gzip  # The import of zeusm takes a third less without it and json.
     import json
 
     from zeusm._output import replacing
 
-    opener: Callable[..., typing.Any] = gzip.open if path.endswith(".gz") else open
+    opener: Callable[..., Any] = gzip.open if path.endswith(".gz") else open
     with replacing(path) as draft, opener(draft, "wt", encoding="utf-8") as file:
         json.dump(described, file)

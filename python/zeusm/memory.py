@@ -1,6 +1,5 @@
 """USM memory objects with the interface of ``dpctl.memory``."""
 
-from zeusm._history import History, record_history, snapshot
 from zeusm._zeusm import (
     TRACEMALLOC_DOMAIN,
     IPCError,
@@ -52,3 +51,19 @@ __all__ = [
     "record_history",
     "snapshot",
 ]
+
+# Few programs record a history, and its module doubles the time of this import: the first use imports it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from zeusm._history import History, record_history, snapshot
+else:
+
+    def __getattr__(name):
+        if name not in ("History", "record_history", "snapshot"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from zeusm import _history
+
+        return globals().setdefault(name, getattr(_history, name))
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -111,10 +111,28 @@ def test_an_import_without_file_descriptors_is_not_remembered(fresh):
 
 def test_slow_modules_of_the_standard_library_are_not_imported(fresh):
     slow = {"collections", "dataclasses", "enum", "functools", "json", "re", "threading", "typing"}
+    slow |= {"__future__", "zeusm._history"}
     out = fresh(f"""
 import sys
 before = set(sys.modules)
 import zeusm.memory
 print(*({slow!r} & (set(sys.modules) - before)))
 """).stdout
+    assert out == "\n"
+
+
+def test_the_history_is_imported_by_its_first_use(fresh):
+    out = fresh("""
+        import sys
+        import zeusm.memory as zm
+
+        lazy = {"History", "record_history", "snapshot"}
+        assert lazy <= set(dir(zm)) and "MemoryUSMHost" in dir(zm)
+        assert not hasattr(zm, "record") and "zeusm._history" not in sys.modules
+        from zeusm.memory import *
+        from zeusm import _history
+        assert record_history is zm.record_history is _history.record_history
+        assert lazy <= set(vars(zm))
+        print(*sorted(set(zm.__all__) - set(globals())))
+    """).stdout
     assert out == "\n"

@@ -67,8 +67,28 @@ pub fn vector_bytes() -> u32 {
 
 /// The family of a processor of AMD; `None` for other makes.
 pub fn amd_family() -> Option<u32> {
-    cpuinfo("vendor_id").filter(|vendor| vendor == "AuthenticAMD")?;
-    cpuinfo("cpu family")?.parse().ok()
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::__cpuid;
+        // /proc/cpuinfo says the same in a hundred times as long, and each process asks at its start.
+        let vendor = __cpuid(0);
+        let amd = [vendor.ebx, vendor.edx, vendor.ecx]
+            .map(u32::to_le_bytes)
+            .concat()
+            == b"AuthenticAMD";
+        amd.then(|| family(__cpuid(1).eax))
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        None
+    }
+}
+
+/// The family in the processor's signature: of 15 and above, the sum of two fields.
+#[cfg(target_arch = "x86_64")]
+fn family(signature: u32) -> u32 {
+    let (base, extended) = (signature >> 8 & 0xf, signature >> 20 & 0xff);
+    if base == 0xf { base + extended } else { base }
 }
 
 /// Sixteen bytes that stay the same on this machine: its identity, or else its processor's name.
@@ -96,4 +116,25 @@ fn cpuinfo(field: &str) -> Option<String> {
         let (name, value) = line.split_once(':')?;
         (name.trim() == field).then(|| value.trim().to_owned())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_family_is_that_of_the_system() {
+        let family = cpuinfo("vendor_id")
+            .filter(|vendor| vendor == "AuthenticAMD")
+            .and_then(|_| cpuinfo("cpu family")?.parse().ok());
+        assert_eq!(amd_family(), family);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn families_are_those_of_signatures() {
+        // Xeon 8481C, Opteron (K8), EPYC 7003 and EPYC 9005.
+        let signatures = [0x0008_06f8, 0x0000_0f51, 0x00a0_0f11, 0x00b0_0f21];
+        assert_eq!(signatures.map(family), [6, 15, 25, 26]);
+    }
 }
