@@ -4,7 +4,8 @@
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
 //! - `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: threads that it ends;
-//! - `exclusive`: values that threads use one after the other; `vectorcall`: calls of classes;
+//! - `exclusive`: values that threads use one after the other; `vectorcall`: calls of classes; `buffer_slots`: buffers of
+//!   classes;
 //! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
 //! - `pins`, `errors`, `imports`: NumPy and its like; `dpctl`: dpctl's types, capsules and queues;
 //! - `parse`: conversion of Python arguments to Rust types;
@@ -22,6 +23,7 @@ mod adopt;
 mod allocate;
 mod array;
 mod atomic;
+mod buffer_slots;
 mod c_api;
 mod construct;
 mod copies;
@@ -105,6 +107,7 @@ mod _zeusm {
         super::traced::find_functions(py);
         module.add("TRACEMALLOC_DOMAIN", super::traced::TRACEMALLOC_DOMAIN)?;
         super::construct::set_vectorcalls(py)?;
+        super::memory::set_buffer_slots(py)?;
         super::c_api::add(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

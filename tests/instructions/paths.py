@@ -38,6 +38,7 @@ def paths():
     foreign = Foreign(theirs)
     sixty_four = bytes(64)
     small = zeusm.memory.MemoryUSMShared(64)
+    host = zeusm.memory.MemoryUSMHost(4096)
     wrap = zeusm.memory.as_usm_memory
     return {
         "MemoryUSMShared(64)": lambda: zeusm.memory.MemoryUSMShared(64),
@@ -46,6 +47,7 @@ def paths():
         "zeusm.empty(16)": lambda: zeusm.empty(16),
         "__sycl_usm_array_interface__": lambda: shared.__sycl_usm_array_interface__,
         "memoryview(shared)": lambda: memoryview(shared),
+        "memoryview(host)": lambda: memoryview(host),
         "as_usm_memory(capsule)": lambda: wrap(foreign),
         "as_usm_memory(dpctl's)": lambda: wrap(theirs),
         "shared.view('f4')": lambda: shared.view("f4"),

@@ -222,6 +222,12 @@ impl PyMemory {
         self.kind == UsmKind::Shared && self.context_device().device().migrates_shared_memory()
     }
 
+    /// Whether no operation may use the memory, and its device has no say in a host access.
+    #[inline]
+    pub(super) fn is_at_rest(&self) -> bool {
+        !self.export_state.is_shared() && !in_flight::any() && !self.migrates()
+    }
+
     /// The allocation that the memory is in.
     fn allocation(&self) -> Option<Range<usize>> {
         let context = self.context_device().context();

@@ -1,17 +1,17 @@
-//! The three classes, one for each kind of USM, and their buffer protocol. Their constructors are in
-//! [`construct`](crate::construct).
+//! The three classes, one for each kind of USM, and their methods for the buffer protocol, which is in [`buffer`](super::buffer).
+//! Their constructors are in [`construct`](crate::construct).
 
 // PyO3's trampoline for `__getbuffer__` calls it without an unsafe block.
 #![allow(unsafe_op_in_unsafe_fn)]
 
 use std::ffi::c_int;
 
-use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMemoryView, PyType};
 
 use super::PyMemory;
+use super::buffer::{host_buffer, no_buffer};
 use crate::imports;
 use crate::interpreter::intern;
 use zeusm::usm::UsmKind;
@@ -135,86 +135,6 @@ impl PyMemory {
         keywords.set_item("copy", copy)?;
         numpy.call_method("array", (view, dtype), Some(&keywords))
     }
-}
-
-/// Fills in a `Py_buffer` of bytes, with the shape, strides and format that `flags` request.
-///
-/// # Safety
-/// `view` must be a buffer structure to fill in.
-#[inline(always)] // PyO3 reads the result as one word, for which the processor stalls if it was written in two.
-unsafe fn host_buffer(
-    memory: &Bound<'_, PyMemory>,
-    view: *mut ffi::Py_buffer,
-    flags: c_int,
-) -> PyResult<()> {
-    let py = memory.py();
-    let inner = memory.get();
-    // SAFETY: the buffer protocol requires a null `obj` when the request fails.
-    unsafe { (*view).obj = std::ptr::null_mut() };
-    if flags == ffi::PyBUF_READ || flags == ffi::PyBUF_WRITE {
-        return Err(PyBufferError::new_err(
-            "PyBUF_READ and PyBUF_WRITE are no requests for a buffer",
-        ));
-    }
-    if inner.kind == UsmKind::Device {
-        // An assignment to `__class__` does not change the kind.
-        return Err(not_accessible(inner));
-    }
-    inner.views.acquire(py, &inner.pins)?;
-    let address = inner
-        .for_buffer(py, inner.extent(), flags)
-        .inspect_err(|_| inner.release_view(py))?;
-    // SAFETY: `view` is to be filled in. The exporter is `memory` itself, which the view keeps alive, and with it the
-    // bytes; nothing moves or shrinks them.
-    let filled = unsafe {
-        ffi::PyBuffer_FillInfo(
-            view,
-            memory.as_ptr(),
-            std::ptr::with_exposed_provenance_mut(address),
-            inner.nbytes.cast_signed(),
-            c_int::from(inner.terms.is_read_only()),
-            flags,
-        )
-    };
-    match filled {
-        0 => Ok(()),
-        _ => {
-            inner.release_view(py);
-            Err(PyErr::fetch(py))
-        }
-    }
-}
-
-impl PyMemory {
-    /// Releases a buffer of [`host_buffer`].
-    fn release_view(&self, py: Python<'_>) {
-        self.views.release(py, &self.pins);
-    }
-}
-
-/// Raises an error, as the host cannot access device memory.
-///
-/// # Safety
-/// None needed; unsafe to have the type of [`host_buffer`].
-unsafe fn no_buffer(
-    memory: &Bound<'_, PyMemory>,
-    view: *mut ffi::Py_buffer,
-    _flags: c_int,
-) -> PyResult<()> {
-    // SAFETY: the buffer protocol requires a null `obj` when the request fails.
-    unsafe { (*view).obj = std::ptr::null_mut() };
-    Err(not_accessible(memory.get()))
-}
-
-/// The error for an access of the host to device memory.
-fn not_accessible(memory: &PyMemory) -> PyErr {
-    PyTypeError::new_err(format!(
-        "USM-device memory on {} cannot be accessed by the host: use copy_to_host(), or MemoryUSMShared or \
-         MemoryUSMHost; a method of dpctl.SyclQueue takes \
-         dpctl.memory.as_usm_memory(memory){}",
-        memory.context_device().device().name(),
-        memory.host_access_hint(),
-    ))
 }
 
 /// A memory object of the kind's class.

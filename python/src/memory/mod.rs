@@ -1,6 +1,7 @@
 //! Memory objects: `_Memory`, the common base class, and the class of each kind.
 
 mod access;
+mod buffer;
 mod classes;
 mod export_state;
 mod lifetime;
@@ -23,6 +24,7 @@ pub(crate) use views::Views;
 use zeusm::usm::UsmKind;
 
 pub(crate) use access::Address;
+pub(crate) use buffer::set_buffer_slots;
 pub(crate) use classes::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, as_memory, object};
 pub(crate) use export_state::{ExportState, note_import_by_address};
 pub(crate) use owner::{Owner, OwnerSlot};
