@@ -1,14 +1,21 @@
 //! The flusher: a thread that issues queued native commands for which no thread waits.
 //!
-//! It looks at the queues in short intervals while commands are queued, and sleeps when none has been for a while. So a command
-//! is usually queued without a wake-up of this thread.
+//! It looks at the queues in intervals while commands are queued, and sleeps when none has been for a while. So a command is
+//! usually queued without a wake-up of this thread. The intervals grow as long as waiting threads take the commands, as each look
+//! may take the processor from one of these.
+
+use std::time::Duration;
 
 use super::nap::Nap;
 use super::primitives::{AtomicUsize, Mutex, Ordering, THREAD_STACK, fence, pause, thread};
 use super::workers::{current, engine, in_background};
 
-/// How many intervals without queued commands it looks before it sleeps: about 15 ms.
-const IDLE: usize = 100;
+/// The first interval, and the one after it has issued commands.
+const SHORTEST: Duration = Duration::from_micros(100);
+/// The longest interval.
+const LONGEST: Duration = Duration::from_micros(800);
+/// How long it looks without queued commands before it sleeps.
+const IDLE: Duration = Duration::from_millis(15);
 /// How many queries in a row without success are polling.
 const POLLS: usize = 4;
 
@@ -75,14 +82,18 @@ impl Flusher {
     fn serve(&self) {
         loop {
             self.nap.sleep(|| self.has_queued());
-            let mut idle = 0;
+            let (mut idle, mut interval) = (Duration::ZERO, SHORTEST);
             while idle < IDLE {
-                pause();
-                idle += 1;
+                pause(interval);
+                idle += interval;
+                interval = LONGEST.min(interval * 2);
                 if self.has_queued() {
-                    idle = 0;
+                    idle = Duration::ZERO;
                     let queues = engine().native_queues();
-                    in_background(|| queues.iter().for_each(|queue| queue.flush_old()));
+                    let flush_old = || queues.iter().filter(|queue| queue.flush_old()).count();
+                    if in_background(flush_old) > 0 {
+                        interval = SHORTEST;
+                    }
                 }
             }
         }

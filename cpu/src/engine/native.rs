@@ -246,12 +246,14 @@ impl NativeQueue {
         self.drain(None);
     }
 
-    /// Issues the queued commands if some were already queued at the last call.
-    pub fn flush_old(&'static self) {
+    /// Issues the queued commands if some were already queued at the last call. `false` if none were.
+    pub fn flush_old(&'static self) -> bool {
         let first = self.in_flight.lock().first_queued().unwrap_or(u64::MAX);
-        if self.seen.swap(first, Ordering::Relaxed) == first && first != u64::MAX {
+        let is_old = self.seen.swap(first, Ordering::Relaxed) == first && first != u64::MAX;
+        if is_old {
             self.flush();
         }
+        is_old
     }
 
     /// Completes a marker when all commands in flight are complete.

@@ -11,6 +11,6 @@ pub use crate::system::stack::THREAD as THREAD_STACK;
 pub const SPIN_LIMIT: u32 = 300;
 
 /// Sleeps for an interval of the flusher.
-pub fn pause() {
-    thread::sleep(Duration::from_micros(100));
+pub fn pause(interval: Duration) {
+    thread::sleep(interval);
 }

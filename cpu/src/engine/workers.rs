@@ -316,10 +316,11 @@ pub fn in_callback(work: impl FnOnce()) {
 }
 
 /// Does work of the engine, for which no host thread waits on this thread.
-pub fn in_background(work: impl FnOnce()) {
+pub fn in_background<T>(work: impl FnOnce() -> T) -> T {
     let before = IN_BACKGROUND.replace(true);
-    work();
+    let result = work();
     IN_BACKGROUND.set(before);
+    result
 }
 
 /// Whether this thread does such work.

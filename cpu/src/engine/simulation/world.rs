@@ -276,7 +276,9 @@ fn step_queued(random: &mut Random) {
     }
     match random.below(4) {
         0 => queue.flush(),
-        1 => queue.flush_old(),
+        1 => {
+            queue.flush_old();
+        }
         _ if count > 0 => {
             execute(queue, positions.start + random.below(count) as u64);
         }
