@@ -16,12 +16,13 @@ def report(group, name, unit, values):
     print(json.dumps(record, ensure_ascii=False), flush=True)
 
 
-def compare(group, name, functions, budget=0.01):
-    """Reports the median time of each peer's function over rounds of `budget` seconds, or of one call if that is longer."""
+def compare(group, name, functions, budget=0.01, rest=0):
+    """Reports the median time of each peer's function over rounds of `budget` seconds, or of one call if that is longer, with a
+    pause of `rest` seconds before each."""
     # Not at the top: a benchmark decides when zeusm is imported.
     from zeusm._bench.alternate import alternate, medians
 
-    report(group, name, "s", medians(alternate(functions, ROUNDS, budget)))
+    report(group, name, "s", medians(alternate(functions, ROUNDS, budget, rest)))
 
 
 def size_name(size):

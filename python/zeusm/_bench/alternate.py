@@ -29,9 +29,12 @@ def repeats(functions: Mapping[str, Function], budget: float) -> dict[str, int]:
 
 
 def alternate(
-    functions: Mapping[str, Function], rounds: int, budget: float = 0.01
+    functions: Mapping[str, Function], rounds: int, budget: float = 0.01, rest: float = 0
 ) -> dict[str, list[float]]:
-    """The times of each function by rounds of `budget` seconds, or of one call if that is longer."""
+    """The times of each function by rounds of `budget` seconds, or of one call if that is longer.
+
+    `rest` is the pause before each round in seconds, for functions that leave threads spinning.
+    """
     repeat = repeats(functions, budget)
     if max(repeat.values()) == 1:
         rounds = (rounds + 1) // 2  # Functions that exceed the budget get fewer rounds.
@@ -39,6 +42,7 @@ def alternate(
     order = list(functions)
     for _ in range(rounds):
         for peer in order:
+            time.sleep(rest)
             times[peer].append(seconds(functions[peer], repeat[peer]))
         order.reverse()
     return times
