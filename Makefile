@@ -117,6 +117,7 @@ lint-rust: | setup
 	$(PYTHON) tools/layers.py src cpu/src python/src
 	cargo fmt --all --check
 	cargo clippy $(WORKSPACE) --all-targets --locked -- -D warnings
+	$(LOOM) clippy --locked -p zeusm-models --features loom -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(WORKSPACE) --no-deps --locked
 
 lint-python: $(VENV)/.zeusm
@@ -261,7 +262,6 @@ test-soak: venvs ## Random programs of dpnp and zeusm against NumPy: both adapte
 # With optimisation, and with overflow checks. MODEL selects models by their names.
 LOOM := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom cargo
 test-loom: | setup ## Loom models of the synchronisation, in every interleaving of a few threads
-	$(LOOM) clippy --locked -p zeusm-models --features loom -- -D warnings
 	$(LOOM) run --locked -p zeusm-models --features loom -- "$(MODEL)"
 
 # Miri is a component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It does not support

@@ -20,3 +20,10 @@ pub enum Error {
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// As the crate's; the provider of the models has no end.
+    pub fn is_out_of_memory(&self) -> bool {
+        false
+    }
+}
