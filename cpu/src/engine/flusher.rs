@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::nap::Nap;
-use super::primitives::{AtomicUsize, Mutex, Ordering, THREAD_STACK, fence, pause, thread};
+use super::primitives::{AtomicUsize, Mutex, Ordering, THREAD_STACK, fence, thread};
 use super::workers::{current, engine, in_background};
 
 /// The first interval, and the one after it has issued commands.
@@ -84,7 +84,7 @@ impl Flusher {
             self.nap.sleep(|| self.has_queued());
             let (mut idle, mut interval) = (Duration::ZERO, SHORTEST);
             while idle < IDLE {
-                pause(interval);
+                thread::sleep(interval);
                 idle += interval;
                 interval = LONGEST.min(interval * 2);
                 if self.has_queued() {

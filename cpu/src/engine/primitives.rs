@@ -2,15 +2,9 @@
 
 pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 pub use std::thread;
-use std::time::Duration;
 
 pub use crate::process::sync::{Condvar, Mutex};
 pub use crate::system::stack::THREAD as THREAD_STACK;
 
 /// How often a waiting thread spins before it sleeps: a few microseconds.
 pub const SPIN_LIMIT: u32 = 300;
-
-/// Sleeps for an interval of the flusher.
-pub fn pause(interval: Duration) {
-    thread::sleep(interval);
-}

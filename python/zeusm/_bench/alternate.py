@@ -42,7 +42,8 @@ def alternate(
     order = list(functions)
     for _ in range(rounds):
         for peer in order:
-            time.sleep(rest)
+            if rest:
+                time.sleep(rest)
             times[peer].append(seconds(functions[peer], repeat[peer]))
         order.reverse()
     return times
