@@ -1,7 +1,23 @@
-//! How the shared library is linked.
+//! How the shared library is linked, and the code that is made of the list of its names.
 
-fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
+use std::collections::BTreeSet;
+use std::env;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The tables in order: getter, index, function, and the version that added it.
+const TABLES: &str = "src/ddi/tables.csv";
+/// The names that the loader exports.
+const NAMES: &str = "src/ddi/loader-1.32.txt";
+/// Where functions are declared that are implemented.
+const SOURCES: [&str; 2] = ["src/ddi", "src/loader"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    for changed in ["build.rs", TABLES, NAMES].iter().chain(&SOURCES) {
+        println!("cargo:rerun-if-changed={changed}");
+    }
     for argument in [
         // The name under which SYCL's adapters open the loader: once loaded, this library is the one that they get.
         "-Wl,-soname,libze_loader.so.1",
@@ -14,4 +30,81 @@ fn main() {
     ] {
         println!("cargo:rustc-cdylib-link-arg={argument}");
     }
+    let (tables, names) = (fs::read_to_string(TABLES)?, fs::read_to_string(NAMES)?);
+    let defined = defined()?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("tables.rs"), table_code(&tables, &defined)?)?;
+    fs::write(
+        out.join("absent.rs"),
+        absent_code(&tables, &names, &defined),
+    )?;
+    Ok(())
+}
+
+/// The functions of Level Zero that the sources define: those of the macro `functions!`, and those that are written out.
+fn defined() -> Result<BTreeSet<String>, Box<dyn Error>> {
+    let mut defined = BTreeSet::new();
+    for folder in SOURCES {
+        for file in fs::read_dir(Path::new(folder))? {
+            let path = file?.path();
+            if path.extension().is_some_and(|it| it == "rs") {
+                defined.extend(fs::read_to_string(path)?.lines().filter_map(name_in));
+            }
+        }
+    }
+    Ok(defined)
+}
+
+/// The name that a line defines: `zeName => path;`, `zeName(` or `extern "C" fn zeName(`.
+fn name_in(line: &str) -> Option<String> {
+    let line = line.trim();
+    let (_, line) = line.split_once("extern \"C\" fn ").unwrap_or(("", line));
+    let end = line.find(|it: char| !it.is_ascii_alphanumeric())?;
+    let (name, rest) = line.split_at(end);
+    let is_defined = name.starts_with("ze") && (rest.starts_with('(') || rest.starts_with(" =>"));
+    is_defined.then(|| name.to_owned())
+}
+
+/// The tables, and which functions of them are implemented.
+fn table_code(tables: &str, defined: &BTreeSet<String>) -> Result<String, Box<dyn Error>> {
+    let (mut code, mut implemented) = (String::from("tables! {"), String::new());
+    let mut last = "";
+    for row in tables.lines().skip(1) {
+        let fields: Vec<&str> = row.split(',').collect();
+        let [getter, _, function, since] = fields[..] else {
+            return Err(format!("{TABLES}: {row}").into());
+        };
+        if getter != last {
+            let end = if last.is_empty() { "" } else { "}" };
+            write!(code, "{end}\n{getter} {{")?;
+            last = getter;
+        }
+        let minor = since.strip_prefix("1.").ok_or("a version begins with 1.")?;
+        write!(code, " {minor} {function}")?;
+        if defined.contains(function) {
+            write!(implemented, " {function}")?;
+        }
+    }
+    Ok(format!("{code}}}\n}}\nimplemented! {{{implemented} }}\n"))
+}
+
+/// The names that are exported and not defined.
+fn absent_code(tables: &str, names: &str, defined: &BTreeSet<String>) -> String {
+    let is_table = |name: &str| tables.contains(&format!("\n{name},"));
+    let missing = names
+        .lines()
+        .filter(|name| !defined.contains(*name) && !is_table(name));
+    let (getters, functions): (Vec<_>, Vec<_>) =
+        missing.partition(|name| name.ends_with("ProcAddrTable"));
+    let (tracers, functions): (Vec<_>, Vec<_>) = functions
+        .into_iter()
+        .partition(|name| name.starts_with("zel"));
+    [
+        ("empty", getters),
+        ("untraced", tracers),
+        ("absent", functions),
+    ]
+    .iter()
+    .map(|(kind, names)| format!("{kind}! {{ {} }}\n", names.join(" ")))
+    .collect()
 }

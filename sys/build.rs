@@ -1,9 +1,11 @@
 //! Generates the bindings from the installed Level Zero headers.
 //!
-//! One bindgen pass over `ze_api.h`, `ze_ddi.h` and a part of the system management API (`zes_`) generates the types. Three
-//! more files are derived from its output, so newer headers extend them without a change here: the table of functions to
-//! look up at run time, the names of the result codes, and compile-time checks of the declarations in `src/extensions.rs`.
+//! One bindgen pass over `ze_api.h`, `ze_ddi.h` and a part of the system management API (`zes_`) generates the types. More files
+//! are derived from its output, so newer headers extend them without a change here: the table of functions to look up at run time
+//! and their declarations, the types of structures, the names of the result codes, and compile-time checks of the declarations in
+//! `src/extensions.rs`.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;
 use std::fmt::Write as _;
@@ -37,7 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     fs::write(out.join("bindings.rs"), &bindings)?;
     fs::write(out.join("functions.rs"), function_table(&bindings)?)?;
+    fs::write(out.join("declarations.rs"), declarations(&bindings)?)?;
     let extensions = fs::read_to_string(EXTENSIONS)?;
+    let structures =
+        structure_types("bindings", &bindings)? + &structure_types("extensions", &extensions)?;
+    fs::write(out.join("structures.rs"), structures)?;
     let checks = extension_checks(&extensions, &bindings)?;
     fs::write(out.join("extension_checks.rs"), checks)?;
     let names = result_names(&(bindings + &extensions))?;
@@ -146,6 +152,87 @@ fn function_table(bindings: &str) -> Result<String, Box<dyn Error>> {
              pub(crate) fn of(library: &libloading::Library) -> Self {{\n        \
                  Self {{\n{lookups}        }}\n    }}\n}}\n"
     ))
+}
+
+/// Generates the macro that passes on how a function of the headers is declared.
+fn declarations(bindings: &str) -> Result<String, Box<dyn Error>> {
+    /// The parameters of an append that say what it signals and waits for.
+    const EVENTS: [&str; 3] = ["ze_event_handle_t", "u32", "*mut ze_event_handle_t"];
+    let mut arms = String::new();
+    for declared in bindings.split("\npub type ").skip(1) {
+        let Some(((api, name), declared)) = declared
+            .split_once("_t = ::std::option::Option<")
+            .and_then(|(name, declared)| Some((name.split_once("_pfn")?, declared)))
+        else {
+            continue;
+        };
+        let parameters = declared
+            .split_once("fn(")
+            .and_then(|(_, it)| it.split_once(')'));
+        let (parameters, rest) = parameters.ok_or("bindgen declares functions differently")?;
+        if !["ze", "zes"].contains(&api) || !rest.starts_with(" -> ze_result_t") {
+            continue;
+        }
+        let types = parameters.split(',').filter_map(|it| it.split_once(": "));
+        let types: Vec<&str> = types.map(|(_, kind)| kind.trim()).collect();
+        let (types, events) = match types.strip_suffix(&EVENTS) {
+            Some(types) => (types, "; events"),
+            None => (&types[..], ""),
+        };
+        let list = types.iter().enumerate().map(|(index, kind)| {
+            let (pointer, kind) = kind.rsplit_once(' ').unwrap_or(("", kind));
+            let path = if kind.starts_with("ze") {
+                "$crate::"
+            } else {
+                ""
+            };
+            format!("argument{index}: {pointer} {path}{kind}")
+        });
+        let list = list.collect::<Vec<_>>().join(", ");
+        writeln!(
+            arms,
+            "    ({api}{name} [$($then:tt)*] $($rest:tt)*) => {{ $($then)*! {{ {api}{name}({list}{events}) $($rest)* }} }};"
+        )?;
+    }
+    Ok(format!(
+        "/// Passes a function of the headers to the macro in brackets, with its parameters, and what follows: `zeName [macro] rest`\n\
+         /// becomes `macro! {{ zeName(argument0: type, ...) rest }}`. The three parameters at the end of an append are `; events`.\n\
+         #[macro_export]\n\
+         macro_rules! declaration {{\n{arms}}}\n"
+    ))
+}
+
+/// Generates which `stype` names which structure: the headers say it in the comment of the constant.
+fn structure_types(module: &str, declarations: &str) -> Result<String, std::fmt::Error> {
+    let mut named = BTreeMap::<&str, Vec<&str>>::new();
+    let mut comment = "";
+    for line in declarations.lines().map(str::trim) {
+        if let Some((name, _)) = declaration(line, "pub const ZE", ':')
+            && name.contains("STRUCTURE_TYPE_")
+            && let Some((_, structure)) = comment.split_once("///< ::")
+        {
+            named.entry(structure).or_default().push(name);
+        }
+        comment = line;
+    }
+    let is_declared = |name: &str| {
+        let of_headers = declarations.contains(&format!("pub struct _{name} {{"));
+        of_headers || declarations.contains(&format!("pub struct {name} {{"))
+    };
+    named.retain(|structure, _| is_declared(structure));
+    let mut code = String::new();
+    for (structure, constants) in named {
+        let types = constants
+            .iter()
+            .map(|name| format!("ze_structure_type_t({module}::ZE{name}.0)"));
+        let types = types.collect::<Vec<_>>().join(", ");
+        writeln!(
+            code,
+            "// SAFETY: the headers begin the structure with stype and pNext.\n\
+             unsafe impl Structure for {module}::{structure} {{ const TYPES: &'static [ze_structure_type_t] = &[{types}]; }}"
+        )?;
+    }
+    Ok(code)
 }
 
 /// Generates assertions that the handwritten declarations agree with those headers that have them: constants are equal,

@@ -6,17 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::{check_flags, input_array, input_structure, output, structures};
+use crate::abi::arguments::{check_flags, input_array, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::device;
 use crate::driver;
 use crate::handle::{object, register, resolve, retire};
 use crate::memory;
 use crate::process::sync::Lazy;
-
-structures! {
-    sys::ze_context_desc_t = sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC;
-}
 
 object!(Context, sys::_ze_context_handle_t, Context);
 

@@ -5,14 +5,10 @@ use std::ffi::CStr;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use crate::abi::arguments::{check_flags, enumerate, input_structure, output, structures};
+use crate::abi::arguments::{check_flags, enumerate, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::system::environment;
 use crate::{check, device, driver, engine, fork, opencl};
-
-structures! {
-    extensions::ze_init_driver_type_desc_t = extensions::ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC;
-}
 
 /// The variable by which SYCL 2024 uses immediate command lists, which it reads after `zeInit`. Later versions of SYCL decide by
 /// the version of the architecture.

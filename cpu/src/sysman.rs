@@ -6,28 +6,10 @@
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use crate::abi::arguments::{chain, enumerate, output_structure, structures, text};
+use crate::abi::arguments::{chain, enumerate, output_structure, text};
 use crate::abi::result::{ZeResult, ensure};
 use crate::memory::{Share, accounting};
 use crate::{device, init};
-
-/// The API counts its structures by itself, in a type of its own.
-const fn named(stype: sys::zes_structure_type_t) -> sys::ze_structure_type_t {
-    sys::ze_structure_type_t(stype.0)
-}
-const DEVICE_PROPERTIES: sys::ze_structure_type_t =
-    named(sys::ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES);
-const EXTENDED_PROPERTIES: sys::ze_structure_type_t =
-    named(extensions::ZES_STRUCTURE_TYPE_DEVICE_EXT_PROPERTIES);
-const MEMORY_PROPERTIES: sys::ze_structure_type_t = named(sys::ZES_STRUCTURE_TYPE_MEM_PROPERTIES);
-const MEMORY_STATE: sys::ze_structure_type_t = named(sys::ZES_STRUCTURE_TYPE_MEM_STATE);
-
-structures! {
-    sys::zes_device_properties_t = DEVICE_PROPERTIES;
-    extensions::zes_device_ext_properties_t = EXTENDED_PROPERTIES;
-    sys::zes_mem_properties_t = MEMORY_PROPERTIES;
-    sys::zes_mem_state_t = MEMORY_STATE;
-}
 
 /// What is not known of the memory bus.
 const UNKNOWN: i32 = -1;

@@ -18,15 +18,9 @@ const CANARY: usize = 0xDEAD_BEEF_0BAD_F00D;
 /// Getter, then its entries in order: the function and the minor version that added it.
 fn tables() -> BTreeMap<&'static str, Vec<(&'static str, u32)>> {
     let mut tables: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for line in include_str!("data/tables.csv").lines().skip(1) {
+    for line in include_str!("../src/ddi/tables.csv").lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
-        let since = match (fields[2], fields[3].strip_prefix("1.")) {
-            (_, Some(minor)) => minor.parse().unwrap(),
-            // ze_ddi.h gives the two functions of initialisation no version; zeInitDrivers came with 1.10.
-            ("zeInit", None) => 0,
-            ("zeInitDrivers", None) => 10,
-            other => panic!("{other:?}"),
-        };
+        let since = fields[3].strip_prefix("1.").unwrap().parse().unwrap();
         let entries = tables.entry(fields[0]).or_default();
         assert_eq!(entries.len(), fields[1].parse::<usize>().unwrap());
         entries.push((fields[2], since));
@@ -204,7 +198,7 @@ fn all_that_the_loader_exports_is_exported() {
         let name = CString::new(*name).unwrap();
         unsafe { library.symbol::<*const c_void>(&name) }.is_err()
     };
-    let names = include_str!("data/loader-1.32.txt").lines();
+    let names = include_str!("../src/ddi/loader-1.32.txt").lines();
     assert_eq!(
         names.filter(is_missing).collect::<Vec<_>>(),
         Vec::<&str>::new()

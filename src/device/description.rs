@@ -45,7 +45,7 @@ impl Device {
         };
         let mut properties = sys::ze_device_properties_t {
             stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
-            pNext: (&raw mut version).cast(),
+            pNext: sys::next_output::<sys::ze_device_properties_t, _>(&mut version),
             ..Default::default()
         };
         // SAFETY: the device is alive, and both structures name their types.

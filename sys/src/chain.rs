@@ -1,15 +1,37 @@
-//! Typed `pNext` chains: only structures that the specification lists as extensions can be put into one.
+//! Typed `pNext` chains: which structures are extensible, and which ones the specification lists as extensions.
 
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::bindings::*;
+use crate::bindings::{self, *};
+use crate::extensions::{self, ze_device_ip_version_ext_t};
+
+/// The head that every extensible structure begins with.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Head {
+    /// Which structure this is; system management has a type of its own for the number.
+    pub stype: ze_structure_type_t,
+    /// The next structure of the chain, or null.
+    pub next: *mut c_void,
+}
+
+/// An extensible structure. The build script implements it for those of the headers and of [`extensions`].
+///
+/// # Safety
+/// The type is `repr(C)` and begins with the fields of [`Head`].
+pub unsafe trait Structure {
+    /// The values of `stype` that name this structure.
+    const TYPES: &'static [ze_structure_type_t];
+}
+
+include!(concat!(env!("OUT_DIR"), "/structures.rs"));
 
 /// Implemented by the structures that may extend a `Base` through its `pNext`.
 ///
 /// # Safety
 /// The structure begins with `stype` and `pNext`, and the specification lists it as an extension of `Base`.
-pub unsafe trait Extends<Base> {}
+pub unsafe trait Extends<Base>: Structure {}
 
 // SAFETY: Level Zero specification, `ze_relaxed_allocation_limits_exp_desc_t`.
 unsafe impl Extends<ze_device_mem_alloc_desc_t> for ze_relaxed_allocation_limits_exp_desc_t {}
@@ -17,6 +39,8 @@ unsafe impl Extends<ze_device_mem_alloc_desc_t> for ze_relaxed_allocation_limits
 unsafe impl Extends<ze_host_mem_alloc_desc_t> for ze_relaxed_allocation_limits_exp_desc_t {}
 // SAFETY: Level Zero specification, `ze_external_memory_export_desc_t`.
 unsafe impl Extends<ze_device_mem_alloc_desc_t> for ze_external_memory_export_desc_t {}
+// SAFETY: Level Zero specification, `ze_device_ip_version_ext_t`.
+unsafe impl Extends<ze_device_properties_t> for ze_device_ip_version_ext_t {}
 
 /// The `pNext` of a `Base` with at most one extension, which has to outlive the use of the pointer.
 ///
@@ -41,4 +65,9 @@ unsafe impl Extends<ze_device_mem_alloc_desc_t> for ze_external_memory_export_de
 /// ```
 pub fn next<Base, E: Extends<Base>>(extension: Option<&E>) -> *const c_void {
     extension.map_or(ptr::null(), |extension| ptr::from_ref(extension).cast())
+}
+
+/// As [`next`], for a structure that the driver fills.
+pub fn next_output<Base, E: Extends<Base>>(extension: &mut E) -> *mut c_void {
+    ptr::from_mut(extension).cast()
 }

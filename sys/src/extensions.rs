@@ -2,7 +2,7 @@
 //!
 //! The headers of Debian 12 (specification 1.4) do not contain them, so this is the only handwritten part of the bindings.
 //! Names, values and layouts follow `ze_api.h` 1.17; they are part of the ABI and never change. The build fails if a
-//! declaration differs from that of the installed headers.
+//! declaration differs from that of the installed headers. As in the headers, the comment of a structure's type names the structure.
 #![allow(non_camel_case_types, non_snake_case, missing_docs)]
 
 use std::ffi::{c_char, c_void};
@@ -32,31 +32,41 @@ pub const ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP: u32 = 1 << 5;
 /// `zeInitDrivers` returns GPU drivers (1.10).
 pub const ZE_INIT_DRIVER_TYPE_FLAG_GPU: u32 = 1 << 0;
 
+///< ::ze_event_query_kernel_timestamps_results_ext_properties_t
 pub const ZE_STRUCTURE_TYPE_EVENT_QUERY_KERNEL_TIMESTAMPS_RESULTS_EXT_PROPERTIES:
     ze_structure_type_t = ze_structure_type_t(0x10012);
+///< ::ze_kernel_max_group_size_properties_ext_t
 pub const ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES: ze_structure_type_t =
     ze_structure_type_t(0x10013);
+///< ::ze_event_pool_counter_based_exp_desc_t
 pub const ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC: ze_structure_type_t =
     ze_structure_type_t(0x20014);
+///< ::ze_init_driver_type_desc_t
 pub const ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC: ze_structure_type_t =
     ze_structure_type_t(0x20021);
+///< ::ze_device_vector_width_properties_ext_t
 pub const ZE_STRUCTURE_TYPE_DEVICE_VECTOR_WIDTH_PROPERTIES_EXT: ze_structure_type_t =
     ze_structure_type_t(0x20029);
+///< ::ze_command_list_append_launch_kernel_param_cooperative_desc_t
 pub const ZE_STRUCTURE_TYPE_COMMAND_LIST_APPEND_PARAM_COOPERATIVE_DESC: ze_structure_type_t =
     ze_structure_type_t(0x20036);
+///< ::ze_event_counter_based_desc_t
 pub const ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2003a);
 pub const ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_SYNC_ALLOCATION_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2003b);
 pub const ZE_STRUCTURE_TYPE_EVENT_SYNC_MODE_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2003c);
+///< ::ze_ipc_mem_handle_type_ext_desc_t
 pub const ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2003d);
 pub const ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_AGGREGATE_STORAGE_DESC:
     ze_structure_type_t = ze_structure_type_t(0x2003f);
+///< ::ze_physical_mem_properties_t
 pub const ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES: ze_structure_type_t =
     ze_structure_type_t(0x20040);
 
+///< ::zes_device_ext_properties_t
 pub const ZES_STRUCTURE_TYPE_DEVICE_EXT_PROPERTIES: zes_structure_type_t =
     zes_structure_type_t(0x2d);
 
@@ -76,20 +86,28 @@ pub struct ze_ipc_mem_handle_type_ext_desc_t {
     pub typeFlags: u32,
 }
 
+///< ::ze_mutable_command_list_exp_properties_t
 pub const ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES: ze_structure_type_t =
     ze_structure_type_t(0x20015);
+///< ::ze_mutable_command_list_exp_desc_t
 pub const ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC: ze_structure_type_t =
     ze_structure_type_t(0x20016);
+///< ::ze_mutable_command_id_exp_desc_t
 pub const ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_ID_EXP_DESC: ze_structure_type_t =
     ze_structure_type_t(0x20017);
+///< ::ze_mutable_commands_exp_desc_t
 pub const ZE_STRUCTURE_TYPE_MUTABLE_COMMANDS_EXP_DESC: ze_structure_type_t =
     ze_structure_type_t(0x20018);
+///< ::ze_mutable_kernel_argument_exp_desc_t
 pub const ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC: ze_structure_type_t =
     ze_structure_type_t(0x20019);
+///< ::ze_mutable_group_count_exp_desc_t
 pub const ZE_STRUCTURE_TYPE_MUTABLE_GROUP_COUNT_EXP_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2001a);
+///< ::ze_mutable_group_size_exp_desc_t
 pub const ZE_STRUCTURE_TYPE_MUTABLE_GROUP_SIZE_EXP_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2001b);
+///< ::ze_mutable_global_offset_exp_desc_t
 pub const ZE_STRUCTURE_TYPE_MUTABLE_GLOBAL_OFFSET_EXP_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2001c);
 
@@ -114,6 +132,7 @@ pub struct ze_mutable_command_list_exp_properties_t {
 
 /// The device reports a fault when a page that is read-only is written (1.17).
 pub const ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED: u32 = 2;
+///< ::ze_device_readonly_memory_ext_properties_t
 pub const ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES: ze_structure_type_t =
     ze_structure_type_t(0x10015);
 
@@ -126,6 +145,7 @@ pub struct ze_device_readonly_memory_ext_properties_t {
     pub readonlyCapability: u32,
 }
 
+///< ::ze_device_ip_version_ext_t
 pub const ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT: ze_structure_type_t =
     ze_structure_type_t(0x1000f);
 
@@ -211,8 +231,10 @@ pub struct ze_mutable_global_offset_exp_desc_t {
     pub offsetZ: u32,
 }
 
+///< ::ze_image_format_support_ext_properties_t
 pub const ZE_STRUCTURE_TYPE_IMAGE_FORMAT_SUPPORT_EXT_PROPERTIES: ze_structure_type_t =
     ze_structure_type_t(0x10014);
+///< ::ze_image_pitched_exp_desc_t
 pub const ZE_STRUCTURE_TYPE_PITCHED_IMAGE_EXP_DESC: ze_structure_type_t =
     ze_structure_type_t(0x2001f);
 

@@ -54,7 +54,9 @@ mod results {
     include!(concat!(env!("OUT_DIR"), "/results.rs"));
 }
 
+include!(concat!(env!("OUT_DIR"), "/declarations.rs"));
+
 pub use bindings::*;
-pub use chain::{Extends, next};
+pub use chain::{Extends, Head, Structure, next, next_output};
 pub use functions::Functions;
 pub use library::{Library, LoadError, load, load_from};

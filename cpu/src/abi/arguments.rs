@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::slice;
 
 use level_zero_sys as sys;
+use sys::{Head, Structure};
 
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;
@@ -124,35 +125,6 @@ pub fn check_flags(flags: u32, known: u32) -> ZeResult {
         sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,
     )
 }
-
-/// The head that every extensible structure begins with.
-#[repr(C)]
-pub struct Head {
-    /// Which structure this is.
-    pub stype: sys::ze_structure_type_t,
-    /// The next structure of the chain, or null.
-    pub next: *mut c_void,
-}
-
-/// A structure that begins with `stype` and `pNext`.
-///
-/// # Safety
-/// The type must be `repr(C)` and begin with the fields of [`Head`].
-pub unsafe trait Structure {
-    /// The values of `stype` that name this structure.
-    const TYPES: &'static [sys::ze_structure_type_t];
-}
-
-/// Declares which `stype` names which structure.
-macro_rules! structures {
-    ($($structure:path = $($stype:path)|+;)*) => {$(
-        // SAFETY: the headers begin the structure with stype and pNext.
-        unsafe impl $crate::abi::arguments::Structure for $structure {
-            const TYPES: &'static [level_zero_sys::ze_structure_type_t] = &[$($stype),+];
-        }
-    )*};
-}
-pub(crate) use structures;
 
 /// Borrows an input structure; a wrong `stype` is `ZE_RESULT_ERROR_INVALID_ARGUMENT` if the runtime is strict. The argument's
 /// position tells its type, so Intel's driver does not read `stype` there, and there are programs that do not set it.

@@ -7,7 +7,7 @@ use level_zero_sys::extensions;
 
 use super::mutable::is_mutable;
 use super::{CommandList, Immediate, Recording, Role};
-use crate::abi::arguments::{check_flags, input_structure, output, structures};
+use crate::abi::arguments::{check_flags, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{self, QueueGroup};
@@ -15,11 +15,6 @@ use crate::engine::Stream;
 use crate::handle::{register, resolve, retire};
 use crate::process::fork_safe::ForkSafe;
 use crate::system::clock::Deadline;
-
-structures! {
-    sys::ze_command_list_desc_t = sys::ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;
-    sys::ze_command_queue_desc_t = sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC;
-}
 
 /// `ze_command_list_flags_t` up to 1.17.
 const FLAGS: u32 = 0x3f;

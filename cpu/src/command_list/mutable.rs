@@ -8,19 +8,12 @@ use level_zero_sys::extensions;
 
 use super::append::{event, optional_event};
 use super::{Command, CommandList, Recording, Role};
-use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output, structures};
+use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::device::MUTABLE_FLAGS;
 use crate::engine::Operation;
 use crate::handle::{getters, resolve};
 use crate::process::sync::MutexGuard;
-
-structures! {
-    extensions::ze_mutable_command_list_exp_desc_t =
-        extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC;
-    extensions::ze_mutable_command_id_exp_desc_t =
-        extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_ID_EXP_DESC;
-}
 
 /// `ze_mutable_command_list_exp_flags_t` up to 1.17.
 const LIST_FLAGS: u32 = 0x1;

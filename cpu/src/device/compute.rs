@@ -4,21 +4,10 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::find;
-use crate::abi::arguments::{chain, enumerate_structures, output_structure, structures};
+use crate::abi::arguments::{chain, enumerate_structures, output_structure};
 use crate::abi::result::ZeResult;
 use crate::opencl::{self, ImageLimits, Runtime};
 use crate::system::processor;
-
-structures! {
-    sys::ze_device_compute_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES;
-    sys::ze_device_module_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES;
-    sys::ze_device_image_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES;
-    sys::ze_float_atomic_ext_properties_t = sys::ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES;
-    sys::ze_scheduling_hint_exp_properties_t =
-        sys::ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_PROPERTIES;
-    extensions::ze_device_vector_width_properties_ext_t =
-        extensions::ZE_STRUCTURE_TYPE_DEVICE_VECTOR_WIDTH_PROPERTIES_EXT;
-}
 
 /// `zeDeviceGetComputeProperties`.
 ///

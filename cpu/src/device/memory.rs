@@ -3,18 +3,9 @@
 use level_zero_sys as sys;
 
 use super::{find, is_discrete};
-use crate::abi::arguments::{enumerate_structures, output_structure, structures, text};
+use crate::abi::arguments::{enumerate_structures, output_structure, text};
 use crate::abi::result::{ZeResult, ensure};
 use crate::{memory, system};
-
-structures! {
-    sys::ze_device_memory_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES;
-    sys::ze_device_memory_access_properties_t =
-        sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES;
-    sys::ze_device_cache_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_CACHE_PROPERTIES;
-    sys::ze_device_external_memory_properties_t =
-        sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES;
-}
 
 /// The width in bits of a memory channel, the least that the bus has.
 const CHANNEL: u32 = 64;

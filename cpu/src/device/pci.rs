@@ -3,12 +3,8 @@
 use level_zero_sys as sys;
 
 use super::find;
-use crate::abi::arguments::{output_structure, structures};
+use crate::abi::arguments::output_structure;
 use crate::abi::result::ZeResult;
-
-structures! {
-    sys::ze_pci_ext_properties_t = sys::ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES;
-}
 
 /// The domain of all addresses, above those that a PCI bus or a volume management device has: no hardware is there.
 const DOMAIN: u32 = 0x00ff_ffff;

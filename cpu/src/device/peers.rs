@@ -3,12 +3,8 @@
 use level_zero_sys as sys;
 
 use super::find;
-use crate::abi::arguments::{output, output_structure, structures};
+use crate::abi::arguments::{output, output_structure};
 use crate::abi::result::ZeResult;
-
-structures! {
-    sys::ze_device_p2p_properties_t = sys::ZE_STRUCTURE_TYPE_DEVICE_P2P_PROPERTIES;
-}
 
 /// `zeDeviceGetP2PProperties`.
 ///

@@ -5,20 +5,10 @@ use level_zero_sys::extensions::{self, ze_mutable_command_list_exp_properties_t 
 
 use super::list::have_sub_devices;
 use super::{find, is_discrete};
-use crate::abi::arguments::{chain, output_structure, structures, text};
+use crate::abi::arguments::{chain, output_structure, text};
 use crate::abi::result::ZeResult;
 use crate::system::clock;
 use crate::system::processor;
-
-structures! {
-    sys::ze_device_properties_t =
-        sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES | sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
-    sys::ze_eu_count_ext_t = sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
-    extensions::ze_device_readonly_memory_ext_properties_t =
-        extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES;
-    extensions::ze_device_ip_version_ext_t = extensions::ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT;
-    MutableLists = extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES;
-}
 
 /// The parts of a command of a mutable list that can be changed: `ze_mutable_command_exp_flags_t` up to 1.17, except graphs.
 pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION - 1;

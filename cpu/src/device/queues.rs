@@ -3,13 +3,8 @@
 use level_zero_sys as sys;
 
 use super::find;
-use crate::abi::arguments::{check_flags, enumerate_structures, structures};
+use crate::abi::arguments::{check_flags, enumerate_structures};
 use crate::abi::result::{ZeResult, ensure};
-
-structures! {
-    sys::ze_command_queue_group_properties_t =
-        sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES;
-}
 
 /// The longest fill pattern in bytes.
 pub const MAX_FILL_PATTERN: usize = 4096;

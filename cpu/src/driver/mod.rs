@@ -7,16 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::{enumerate, output, output_structure, structures};
+use crate::abi::arguments::{enumerate, output, output_structure};
 use crate::abi::result::{ZeResult, description, ensure};
 use crate::handle::{self, Kind};
 use crate::memory;
 use crate::system::processor;
-
-structures! {
-    sys::ze_driver_properties_t = sys::ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES;
-    sys::ze_driver_ipc_properties_t = sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES;
-}
 
 /// The version of the core specification that the driver implements: 1.13.
 pub const API_VERSION: u32 = 1 << 16 | 13;

@@ -6,7 +6,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::{Attributes, Event, EventPool};
-use crate::abi::arguments::{chain, check_flags, input_structure, output, structures};
+use crate::abi::arguments::{chain, check_flags, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::check;
 use crate::context::Context;
@@ -14,12 +14,6 @@ use crate::device;
 use crate::engine::Signal;
 use crate::handle::{getters, register, resolve, retire};
 use crate::system::clock::Deadline;
-
-structures! {
-    sys::ze_event_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_DESC;
-    extensions::ze_event_counter_based_desc_t =
-        extensions::ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC;
-}
 
 /// Sub-device, device and host.
 const SCOPES: u32 = 0x7;

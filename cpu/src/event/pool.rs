@@ -7,19 +7,13 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::board::{Board, Watcher};
-use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output, structures};
+use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::engine::Signal;
 use crate::handle::{getters, object, register, resolve, retire};
 use crate::memory::ShareError;
-
-structures! {
-    sys::ze_event_pool_desc_t = sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
-    extensions::ze_event_pool_counter_based_exp_desc_t =
-        extensions::ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC;
-}
 
 /// `ze_event_pool_flags_t` up to 1.17.
 const POOL_FLAGS: u32 = 0xf;

@@ -2,22 +2,17 @@
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions::{
-    self, ze_event_query_kernel_timestamps_results_ext_properties_t,
+    ze_event_query_kernel_timestamps_results_ext_properties_t,
     ze_synchronized_timestamp_data_ext_t, ze_synchronized_timestamp_result_ext_t,
 };
 
 use super::Event;
-use crate::abi::arguments::{optional_output, output, output_structure, structures};
+use crate::abi::arguments::{optional_output, output, output_structure};
 use crate::abi::result::{ZeResult, ensure};
 use crate::check;
 use crate::device;
 use crate::engine::Signal;
 use crate::handle::resolve;
-
-structures! {
-    ze_event_query_kernel_timestamps_results_ext_properties_t =
-        extensions::ZE_STRUCTURE_TYPE_EVENT_QUERY_KERNEL_TIMESTAMPS_RESULTS_EXT_PROPERTIES;
-}
 
 impl Event {
     /// The kernel timestamp, for the host, which knows then that the command is complete.

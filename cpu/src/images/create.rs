@@ -9,23 +9,13 @@ use level_zero_sys::extensions;
 use super::format::{Format, unsupported};
 use super::image::Image;
 use super::shape;
-use crate::abi::arguments::{
-    chain, check_flags, input_structure, output, output_structure, structures,
-};
+use crate::abi::arguments::{chain, check_flags, input_structure, output, output_structure};
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
 use crate::device::{self, Device};
 use crate::handle::{register, resolve, retire};
 use crate::memory::{self, Span};
 use crate::opencl::{self, ImageLayout, Runtime};
-
-structures! {
-    sys::ze_image_desc_t = sys::ZE_STRUCTURE_TYPE_IMAGE_DESC;
-    sys::ze_image_properties_t = sys::ZE_STRUCTURE_TYPE_IMAGE_PROPERTIES;
-    extensions::ze_image_pitched_exp_desc_t = extensions::ZE_STRUCTURE_TYPE_PITCHED_IMAGE_EXP_DESC;
-    extensions::ze_image_format_support_ext_properties_t =
-        extensions::ZE_STRUCTURE_TYPE_IMAGE_FORMAT_SUPPORT_EXT_PROPERTIES;
-}
 
 /// `ze_image_flags_t` up to 1.17. Kernels may write to every image, and all memory is cached.
 const FLAGS: u32 = 0x3;

@@ -3,7 +3,7 @@
 use level_zero_sys as sys;
 
 use super::shape;
-use crate::abi::arguments::{output_structure, structures};
+use crate::abi::arguments::output_structure;
 use crate::abi::result::ZeResult;
 use crate::context::Context;
 use crate::device;
@@ -11,13 +11,6 @@ use crate::handle::{object, resolve};
 use crate::memory::{self, Allocation, Pin, Span};
 use crate::opencl::{self, ImageKind, ImageLayout};
 use crate::operation::{Layout, Region};
-
-structures! {
-    sys::ze_image_memory_properties_exp_t =
-        sys::ZE_STRUCTURE_TYPE_IMAGE_MEMORY_EXP_PROPERTIES;
-    sys::ze_image_allocation_ext_properties_t =
-        sys::ZE_STRUCTURE_TYPE_IMAGE_ALLOCATION_EXT_PROPERTIES;
-}
 
 object!(Image, sys::_ze_image_handle_t, Image);
 

@@ -5,16 +5,12 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use super::create::runtime;
-use crate::abi::arguments::{input_structure, output, structures};
+use crate::abi::arguments::{input_structure, output};
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::handle::{object, register, resolve, retire};
 use crate::opencl::{self, Addressing, Filter};
-
-structures! {
-    sys::ze_sampler_desc_t = sys::ZE_STRUCTURE_TYPE_SAMPLER_DESC;
-}
 
 object!(Sampler, sys::_ze_sampler_handle_t, Sampler);
 

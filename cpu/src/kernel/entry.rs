@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 
 use super::arguments::Arguments;
 use super::{Kernel, Settings, State};
-use crate::abi::arguments::{check_flags, input_structure, output, structures};
+use crate::abi::arguments::{check_flags, input_structure, output};
 use crate::abi::result::describe;
 use crate::abi::result::{ZeResult, ensure};
 use crate::handle::{getters, register, resolve, retire};
@@ -15,11 +15,6 @@ use crate::module::Module;
 use crate::opencl::Value;
 use crate::process::fork_safe::ForkSafe;
 use crate::spirv::Argument;
-
-structures! {
-    sys::ze_kernel_desc_t = sys::ZE_STRUCTURE_TYPE_KERNEL_DESC;
-    sys::ze_scheduling_hint_exp_desc_t = sys::ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_DESC;
-}
 
 /// Force and explicit residency.
 const CREATE_FLAGS: u32 = 0x3;

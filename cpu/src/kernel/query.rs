@@ -6,18 +6,10 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::Kernel;
-use crate::abi::arguments::{chain, output, output_structure, structures};
+use crate::abi::arguments::{chain, output, output_structure};
 use crate::abi::result::{ZeResult, ensure};
 use crate::handle::resolve;
 use crate::module::copy_text;
-
-structures! {
-    sys::ze_kernel_properties_t = sys::ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES;
-    sys::ze_kernel_preferred_group_size_properties_t =
-        sys::ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES;
-    extensions::ze_kernel_max_group_size_properties_ext_t =
-        extensions::ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES;
-}
 
 /// `zeKernelGetProperties`.
 ///

@@ -6,7 +6,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::Launch;
-use crate::abi::arguments::{chain, input, structures};
+use crate::abi::arguments::{chain, input};
 use crate::abi::result::ZeResult;
 use crate::abi::result::describe;
 use crate::command_list::{CommandList, Events};
@@ -16,11 +16,6 @@ use crate::kernel::Kernel;
 
 /// How many groups, as the API gives it.
 pub type Groups = sys::ze_group_count_t;
-
-structures! {
-    extensions::ze_command_list_append_launch_kernel_param_cooperative_desc_t =
-        extensions::ZE_STRUCTURE_TYPE_COMMAND_LIST_APPEND_PARAM_COOPERATIVE_DESC;
-}
 
 /// The work-items of a group, as the API gives it.
 pub type Group = extensions::ze_group_size_t;

@@ -14,21 +14,13 @@ use level_zero_sys::extensions::{
 use super::Launch;
 use super::append::dimensions;
 use super::operation::range;
-use crate::abi::arguments::{Link, chain, input, input_array, input_structure, structures};
+use crate::abi::arguments::{Link, chain, input, input_array, input_structure};
 use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::CommandList;
 use crate::engine::Operation;
 use crate::handle::resolve;
 use crate::kernel::Kernel;
 use crate::opencl::Range;
-
-structures! {
-    Changes = extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMANDS_EXP_DESC;
-    KernelArgument = extensions::ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC;
-    GroupCount = extensions::ZE_STRUCTURE_TYPE_MUTABLE_GROUP_COUNT_EXP_DESC;
-    GroupSize = extensions::ZE_STRUCTURE_TYPE_MUTABLE_GROUP_SIZE_EXP_DESC;
-    GlobalOffset = extensions::ZE_STRUCTURE_TYPE_MUTABLE_GLOBAL_OFFSET_EXP_DESC;
-}
 
 const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 

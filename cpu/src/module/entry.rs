@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 
 use super::build::{Constant, Source};
 use super::{BuildLog, Module, flags};
-use crate::abi::arguments::{Link, chain, input, input_array, input_structure, output, structures};
+use crate::abi::arguments::{Link, chain, input, input_array, input_structure, output};
 use crate::abi::result::describe;
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;
@@ -15,11 +15,6 @@ use crate::compiler::Failure;
 use crate::context::Context;
 use crate::device;
 use crate::handle::{register, resolve, retire};
-
-structures! {
-    sys::ze_module_desc_t = sys::ZE_STRUCTURE_TYPE_MODULE_DESC;
-    sys::ze_module_program_exp_desc_t = sys::ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC;
-}
 
 /// `zeModuleCreate`.
 ///

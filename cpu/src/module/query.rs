@@ -5,13 +5,9 @@ use std::ffi::{CStr, c_char, c_void};
 use level_zero_sys as sys;
 
 use super::Module;
-use crate::abi::arguments::{enumerate, optional_output, output, output_structure, structures};
+use crate::abi::arguments::{enumerate, optional_output, output, output_structure};
 use crate::abi::result::{ZeResult, ensure};
 use crate::handle::resolve;
-
-structures! {
-    sys::ze_module_properties_t = sys::ZE_STRUCTURE_TYPE_MODULE_PROPERTIES;
-}
 
 /// `zeModuleGetKernelNames`; the names live as long as the module.
 ///

@@ -4,16 +4,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::structures;
 use crate::abi::result::{ZeResult, ensure};
 use crate::check;
 use crate::engine::Signal;
 use crate::handle::{object, resolve, retire};
 use crate::system::clock::Deadline;
-
-structures! {
-    sys::ze_fence_desc_t = sys::ZE_STRUCTURE_TYPE_FENCE_DESC;
-}
 
 object!(Fence, sys::_ze_fence_handle_t, Fence);
 

@@ -5,22 +5,13 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use super::external;
-use crate::abi::arguments::{chain, check_flags, input_structure, output, structures};
+use crate::abi::arguments::{chain, check_flags, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{self, Device, check_external};
 use crate::handle::resolve;
 use crate::memory::{self, MAX_ALIGNMENT};
 use crate::system::memory::max_allocation_size;
-
-structures! {
-    sys::ze_device_mem_alloc_desc_t = sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
-    sys::ze_host_mem_alloc_desc_t = sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC;
-    sys::ze_relaxed_allocation_limits_exp_desc_t =
-        sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC;
-    sys::ze_external_memory_export_desc_t = sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC;
-    sys::ze_external_memory_import_fd_t = sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD;
-}
 
 /// `ze_device_mem_alloc_flags_t` up to 1.17.
 const DEVICE_FLAGS: u32 = 0x7;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::{check_flags, input_structure, structures};
+use crate::abi::arguments::{check_flags, input_structure};
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;
 use crate::check;
@@ -13,10 +13,6 @@ use crate::context::Context;
 use crate::engine;
 use crate::handle::resolve;
 use crate::memory::{self, Allocation};
-
-structures! {
-    sys::ze_memory_free_ext_desc_t = sys::ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC;
-}
 
 const BLOCKING: u32 = sys::ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE.0;
 const DEFERRED: u32 = sys::ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE.0;

@@ -8,17 +8,12 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 
 use super::external;
-use crate::abi::arguments::{self, optional_output, structures};
+use crate::abi::arguments::{self, optional_output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::check_external;
 use crate::handle::resolve;
 use crate::memory::{self, Allocation};
-
-structures! {
-    sys::ze_memory_allocation_properties_t = sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES;
-    sys::ze_external_memory_export_fd_t = sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD;
-}
 
 /// `zeMemGetAllocProperties`: a pointer that the context does not know is of type unknown. With
 /// `ze_external_memory_export_fd_t` in the chain, the memory is exported.

@@ -9,9 +9,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::check_size;
-use crate::abi::arguments::{
-    chain, check_flags, input_structure, output, output_structure, structures,
-};
+use crate::abi::arguments::{chain, check_flags, input_structure, output, output_structure};
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
 use crate::device::{self, Device, check_external};
@@ -21,12 +19,6 @@ use crate::memory::{
 };
 use crate::process::sync::Lazy;
 use crate::system::descriptor::{OwnFile, duplicate};
-
-structures! {
-    sys::ze_physical_mem_desc_t = sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC;
-    extensions::ze_physical_mem_properties_t =
-        extensions::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES;
-}
 
 /// `ze_physical_mem_flags_t` up to 1.17.
 const FLAGS: u32 = 0x3;

@@ -6,17 +6,12 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::handle::{Handle, Subject};
-use crate::abi::arguments::{chain, check_flags, output, structures};
+use crate::abi::arguments::{chain, check_flags, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::resolve;
 use crate::system::descriptor::duplicate;
 use crate::{memory, virtual_memory};
-
-structures! {
-    extensions::ze_ipc_mem_handle_type_ext_desc_t =
-        extensions::ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC;
-}
 
 /// `zeMemGetIpcHandle`, for the base address of an allocation of any kind, for that of physical memory where it is
 /// mapped, and for physical memory itself, given by its handle. The descriptor in the handle stays open until the allocation is

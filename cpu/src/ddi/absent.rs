@@ -1,0 +1,75 @@
+//! The functions that this runtime does not implement: among others the tools and runtime APIs (`zet`, `zer`), and most of system
+//! management (`zes`). It leaves their tables empty, and a loader returns errors for them. In the loader's place it exports the
+//! functions and returns the same errors, since a program that is linked against the loader needs every symbol (at start-up,
+//! under `LD_BIND_NOW`).
+
+use std::ffi::c_void;
+use std::ptr;
+
+use level_zero_sys as sys;
+
+use crate::abi::result::{ensure, entry_point};
+use crate::driver;
+
+/// Exports functions that return an error: `ZE_RESULT_ERROR_UNINITIALIZED` before the driver is initialised, then
+/// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader returns for a driver without them.
+macro_rules! absent {
+    ($($name:ident)*) => {$(
+        /// Not implemented.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> sys::ze_result_t {
+            entry_point(|| {
+                driver::expect_initialised()?;
+                Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+            })
+        }
+    )*};
+}
+
+/// Exports the getters of tables without an entry.
+macro_rules! empty {
+    ($($getter:ident)*) => {$(
+        /// Leaves the table of this name empty.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $getter(
+            version: sys::ze_api_version_t,
+            table: *mut c_void,
+        ) -> sys::ze_result_t {
+            entry_point(|| {
+                ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+                ensure(version.0 >> 16 == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)
+            })
+        }
+    )*};
+}
+
+/// Exports functions of tracers. SYCL 2024.2 links to some of them, and calls them only when tracing is requested.
+macro_rules! untraced {
+    ($($name:ident)*) => {$(
+        /// Answers `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`: nothing is traced.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> sys::ze_result_t {
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+        }
+    )*};
+}
+
+include!(concat!(env!("OUT_DIR"), "/absent.rs"));
+
+/// No identifier: the runtime API is not implemented.
+#[unsafe(no_mangle)]
+pub extern "C" fn zerTranslateDeviceHandleToIdentifier() -> u32 {
+    u32::MAX
+}
+
+/// No device: see [`zerTranslateDeviceHandleToIdentifier`].
+#[unsafe(no_mangle)]
+pub extern "C" fn zerTranslateIdentifierToDeviceHandle() -> *mut c_void {
+    ptr::null_mut()
+}
+
+/// No context: see [`zerTranslateDeviceHandleToIdentifier`].
+#[unsafe(no_mangle)]
+pub extern "C" fn zerGetDefaultContext() -> *mut c_void {
+    ptr::null_mut()
+}

@@ -1,0 +1,57 @@
+//! How a function of Level Zero is exported that the runtime implements.
+
+/// Exports functions of Level Zero. `zeName => path;` exports `zeName` as the headers declare it, which calls the function at
+/// `path` with its arguments and converts the [`ZeResult`](crate::abi::result::ZeResult) to a result code. The three last
+/// parameters of an append are passed on as [`Events`](crate::command_list::Events).
+///
+/// A function that the oldest supported headers do not declare has its parameters behind its name, with `; events` for those
+/// three. Instead of a path, `= expression` computes the result. With `-> type`, the value is returned as it is.
+macro_rules! functions {
+    ($($name:ident
+        $(($($argument:ident: $type:ty),* $(; $events:ident)? $(,)?) $(-> $returned:ty)?)?
+        $(=> $function:path)? $(= $body:expr)?;)*) => {
+        $($crate::ddi::declare::export! {
+            $name $(($($argument: $type),* $(; $events)?) $(-> $returned)?)? $(=> $function)? $(= $body)?
+        })*
+    };
+}
+pub(super) use functions;
+
+/// Exports one function of [`functions!`].
+macro_rules! export {
+    ($name:ident => $function:path) => {
+        level_zero_sys::declaration! { $name [$crate::ddi::declare::export] => $function }
+    };
+    ($name:ident($($argument:ident: $type:ty),*; events) => $function:path) => {
+        $crate::ddi::declare::export! {
+            $name(
+                $($argument: $type,)*
+                signal: level_zero_sys::ze_event_handle_t,
+                count: u32,
+                waits: *mut level_zero_sys::ze_event_handle_t
+            ) = $function($($argument,)* $crate::command_list::Events { signal, count, waits })
+        }
+    };
+    ($name:ident($($argument:ident: $type:ty),*) $(-> $returned:ty)? => $function:path) => {
+        $crate::ddi::declare::export! { $name($($argument: $type),*) $(-> $returned)? = $function($($argument),*) }
+    };
+    ($name:ident($($argument:ident: $type:ty),*) = $body:expr) => {
+        $crate::ddi::declare::export! {
+            $name($($argument: $type),*) -> level_zero_sys::ze_result_t
+                = $crate::abi::result::entry_point(|| $body)
+        }
+    };
+    ($name:ident($($argument:ident: $type:ty),*) -> $returned:ty = $body:expr) => {
+        /// The function of this name in the Level Zero specification.
+        ///
+        /// # Safety
+        /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+        #[unsafe(no_mangle)]
+        #[allow(unused_unsafe)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $returned {
+            // SAFETY: the caller vouches for the pointers.
+            unsafe { $body }
+        }
+    };
+}
+pub(super) use export;

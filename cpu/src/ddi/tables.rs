@@ -1,0 +1,94 @@
+//! The tables of functions by which a loader, or a program, finds them.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use level_zero_sys as sys;
+
+use crate::abi::arguments::output;
+use crate::abi::result::{ZeResult, ensure, entry_point};
+use crate::ddi::absent::*;
+use crate::ddi::control::*;
+use crate::ddi::declare::functions;
+use crate::ddi::extension;
+use crate::ddi::memory::*;
+use crate::ddi::module::*;
+use crate::ddi::submission::*;
+use crate::driver;
+
+/// Declares tables: their getters, and their entries in order, each with the minor version of specification 1 that added it. A
+/// caller of an older version passes a table without the newer entries, which must not be written.
+macro_rules! tables {
+    ($($getter:ident { $($since:literal $name:ident)* })*) => {$(
+        /// Fills the table of this name.
+        ///
+        /// # Safety
+        /// `table` must be null or have room for the entries of specification `version`.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $getter(
+            version: sys::ze_api_version_t,
+            table: *mut *const c_void,
+        ) -> sys::ze_result_t {
+            // SAFETY: the caller vouches for the table.
+            entry_point(|| unsafe { write(version, table, &[$(($since, $name as *const c_void)),*]) })
+        }
+    )*};
+}
+
+/// Declares which functions are implemented.
+macro_rules! implemented {
+    ($($name:ident)*) => {
+        /// The address of a function of Level Zero that is implemented.
+        fn implemented(name: &str) -> Option<*const c_void> {
+            match name {
+                $(stringify!($name) => Some($name as *const c_void),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+
+/// Writes the entries that a caller of `version` knows.
+///
+/// # Safety
+/// `table` must be null or have room for the entries of specification `version`.
+unsafe fn write(
+    version: sys::ze_api_version_t,
+    table: *mut *const c_void,
+    entries: &[(u32, *const c_void)],
+) -> ZeResult {
+    ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    let (major, minor) = (version.0 >> 16, version.0 & 0xffff);
+    ensure(major == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)?;
+    for (index, (since, address)) in entries.iter().enumerate() {
+        if *since <= minor {
+            // SAFETY: the entry is part of the table in the caller's version.
+            unsafe { table.add(index).write(*address) };
+        }
+    }
+    Ok(())
+}
+
+/// `zeDriverGetExtensionFunctionAddress`: any function that the runtime implements, its own extension's among them.
+///
+/// # Safety
+/// `address` must be null, misaligned or valid; `name` must be null or end in a zero byte.
+unsafe fn extension_function(
+    driver: sys::ze_driver_handle_t,
+    name: *const c_char,
+    address: *mut *mut c_void,
+) -> ZeResult {
+    driver::expect(driver)?;
+    ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    // SAFETY: the caller vouches for the pointers.
+    let (name, address) = unsafe { (CStr::from_ptr(name), output(address)?) };
+    let find = |name: &str| implemented(name).or_else(|| extension::address(name));
+    let found = name.to_str().ok().and_then(find);
+    *address = found.unwrap_or(std::ptr::null()).cast_mut();
+    ensure(found.is_some(), sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+}
+
+functions! {
+    zeDriverGetExtensionFunctionAddress => extension_function;
+}
