@@ -28,9 +28,17 @@ fn one_device_is_a_gpu_and_one_a_cpu_to_the_api_and_both_are_cpus_by_name() {
         assert!(name.starts_with("zeusm CPU runtime"), "{name}");
         let threads =
             out.numSlices * out.numSubslicesPerSlice * out.numEUsPerSubslice * out.numThreadsPerEU;
-        // Intel's GPUs have eight execution units at least. oneDPL divides by eight and launches as many work-groups.
+        // Intel's GPUs have a multiple of 16 execution units. oneDPL launches as many work-groups as an eighth of them; ggml
+        // divides by a sixteenth.
         let is_gpu = out.type_ == sys::ZE_DEVICE_TYPE_GPU;
-        assert_eq!(threads, if is_gpu { cpus.max(8) } else { cpus });
+        assert_eq!(
+            threads,
+            if is_gpu {
+                cpus.next_multiple_of(16)
+            } else {
+                cpus
+            }
+        );
     }
 }
 

@@ -17,9 +17,9 @@ use crate::memory::Share;
 use crate::process::sync::Lazy;
 use crate::system::{memory, processor};
 
-/// The fewest execution units of a GPU. Intel's have no fewer, and libraries rely on it: oneDPL's radix sort launches a number
-/// of work-groups that is proportional to the units divided by eight, so with fewer it would launch none and sort nothing.
-const UNITS_OF_A_GPU: usize = 8;
+/// The execution units of a GPU are a multiple of this number, as on Intel's GPUs, and libraries rely on it: oneDPL's radix sort
+/// launches work-groups in proportion to the units divided by 8, so with fewer it would sort nothing; ggml divides by units / 16.
+const UNITS_OF_A_GPU: usize = 16;
 
 /// Which queues and immediate lists share an engine. `1`: all, those of different devices, too, and a command that waits for
 /// the host blocks it. `queue`: none. Otherwise those of a device do, as those of Intel's client GPUs: oneMKL and SYCL's adapter
@@ -71,7 +71,7 @@ impl Device {
         let is_gpu = place < layout.gpus;
         let devices = if is_gpu { layout.gpus } else { 1 };
         let parts = devices * tile.map_or(1, |_| layout.tiles);
-        let fewest = if is_gpu { UNITS_OF_A_GPU } else { 1 };
+        let multiple = if is_gpu { UNITS_OF_A_GPU } else { 1 };
         Self {
             number: 0,
             type_: if is_gpu {
@@ -89,7 +89,9 @@ impl Device {
                 None if devices > 1 => format!(" {place}"),
                 None => String::new(),
             },
-            execution_units: (processor::count() / parts as usize).max(fewest),
+            execution_units: (processor::count() / parts as usize)
+                .max(1)
+                .next_multiple_of(multiple),
             memory: memory::total() / u64::from(parts),
             share: None,
             peer_access: layout.peer_access,

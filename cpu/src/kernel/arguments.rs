@@ -16,6 +16,10 @@ use crate::memory::Span;
 use crate::opencl::{ImageKind, Runtime, Value};
 use crate::spirv::{self, Argument};
 
+/// GPUs grant local memory in units of 1 KiB and drop accesses beyond it, so kernels with small overflows go unnoticed there. Here
+/// such an access would destroy the process's memory: each argument gets the rest of its last unit and one more.
+const LOCAL_MARGIN: usize = 1024;
+
 /// One value that has been set.
 #[derive(Clone)]
 enum Stored {
@@ -36,8 +40,9 @@ impl Arguments {
         Self(vec![None; count])
     }
 
-    /// The values for a launch, or the index of the first argument that has none.
-    pub fn values(&self) -> Result<SmallVec<[Value<'_>; 16]>, usize> {
+    /// The values for a launch, or the index of the first argument that has none. Local memory of `spare` bytes at most follows
+    /// what was set ([`LOCAL_MARGIN`]).
+    pub fn values(&self, mut spare: u64) -> Result<SmallVec<[Value<'_>; 16]>, usize> {
         let values = self
             .0
             .iter()
@@ -45,7 +50,12 @@ impl Arguments {
             .map(|(index, stored)| match stored {
                 Some(Stored::Pointer(address)) => Ok(Value::Pointer(*address as *const c_void)),
                 Some(Stored::Bytes(bytes)) => Ok(Value::Bytes(bytes)),
-                Some(Stored::Local(size)) => Ok(Value::Local(*size)),
+                Some(Stored::Local(size)) => {
+                    let granted = size.next_multiple_of(LOCAL_MARGIN) + LOCAL_MARGIN;
+                    let margin = spare.min((granted - size) as u64);
+                    spare -= margin;
+                    Ok(Value::Local(size + margin as usize))
+                }
                 Some(Stored::Image(image)) => Ok(Value::Image(image.opencl())),
                 Some(Stored::Sampler(sampler)) => Ok(Value::Sampler(sampler.opencl())),
                 None => Err(index),
@@ -237,11 +247,11 @@ impl Kernel {
     }
 
     /// Checks that the device can give a work-group all its local memory: that of `arguments`, and that which the kernel
-    /// declares itself.
+    /// declares itself. Returns how many bytes are left.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY`, as Intel's driver returns.
-    pub fn check_local_memory(&self, arguments: &Arguments) -> ZeResult {
+    pub fn check_local_memory(&self, arguments: &Arguments) -> ZeResult<u64> {
         let most = device_local_memory();
         let needed = arguments
             .local_memory()
@@ -253,7 +263,7 @@ impl Kernel {
             ));
             return Err(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
         }
-        Ok(())
+        Ok(most - needed)
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Launch {
     is_indirect: bool,
     /// The bytes that it puts on the stack of a thread that executes it.
     pub(super) stack_size: usize,
+    /// The bytes of the device's local memory that its work-groups do not need.
+    spare_local_memory: u64,
 }
 
 impl Launch {
@@ -41,7 +43,7 @@ impl Launch {
     /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` when the device lacks local memory.
     pub fn capture(kernel: &Arc<Kernel>, groups: [u32; 3]) -> ZeResult<Self> {
         let (arguments, group, offset) = kernel.launch_state();
-        if let Err(index) = arguments.values() {
+        if let Err(index) = arguments.values(0) {
             describe(&format!(
                 "argument {index} of the kernel {} has not been set",
                 kernel.info().name
@@ -61,13 +63,14 @@ impl Launch {
         arguments: Arc<Arguments>,
         range: Range,
     ) -> ZeResult<Self> {
-        kernel.check_local_memory(&arguments)?;
+        let spare_local_memory = kernel.check_local_memory(&arguments)?;
         Ok(Self {
             kernel: Arc::clone(kernel.compiled()),
             source: Arc::downgrade(kernel),
             memory: arguments.memory()?,
             is_indirect: kernel.is_indirect(),
             stack_size: kernel.stack_size(range.group),
+            spare_local_memory,
             arguments,
             range,
         })
@@ -87,6 +90,7 @@ impl Launch {
             memory: self.memory.clone(),
             is_indirect: self.is_indirect,
             stack_size: self.stack_size,
+            spare_local_memory: self.spare_local_memory,
         })
     }
 
@@ -157,7 +161,7 @@ impl Launch {
 
     /// The values of its arguments.
     pub(super) fn values(&self) -> ZeResult<SmallVec<[Value<'_>; 16]>> {
-        let values = self.arguments.values();
+        let values = self.arguments.values(self.spare_local_memory);
         values.map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
     }
 

@@ -115,3 +115,49 @@ fn a_mutable_launch_does_not_grow_beyond_it() {
     list.execute();
     assert_eq!(x, [0, 2, 4, 6]);
 }
+
+/// `beyond(x, a, b)`, where `a` and `b` are in local memory of 1024 numbers each: `a[0] = b[0] = i`, numbers behind both, then
+/// `x[i] = a[0] + b[0]`.
+fn beyond() -> Vec<u8> {
+    let mut p = Program::new();
+    let (int, global) = (p.int, p.global);
+    let local = p.b.type_pointer(None, StorageClass::Workgroup, int);
+    let (_, arguments) = p.kernel("beyond", &[global, local, local]);
+    let i = p.index();
+    let narrow = p.b.u_convert(int, None, i).unwrap();
+    p.store(arguments[1], narrow);
+    p.store(arguments[2], narrow);
+    for place in 1024..1072 {
+        let place = p.b.constant_bit64(p.long, place);
+        for array in [arguments[1], arguments[2]] {
+            let address =
+                p.b.in_bounds_ptr_access_chain(local, None, array, place, []);
+            p.store(address.unwrap(), narrow);
+        }
+    }
+    let (a, b) = (p.load(arguments[1]), p.load(arguments[2]));
+    let sum = p.b.i_add(int, None, a, b).unwrap();
+    let x = p.at(arguments[0], i);
+    p.store(x, sum);
+    p.end();
+    p.bytes()
+}
+
+/// ggml's soft_max asks for 16 numbers behind its row and writes 64. On a GPU nobody notices.
+#[test]
+fn a_small_overflow_stays_in_the_local_memory_of_its_argument() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let module = runtime.build(&beyond(), &[]).unwrap();
+    let kernel = runtime.kernel(module, "beyond").unwrap();
+    must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
+    let x = runtime.shared(&[9; 4]);
+    assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+    set_local(&runtime, kernel, 1, 4096);
+    set_local(&runtime, kernel, 2, 4096);
+    let list = runtime.immediate(true);
+    runtime.launch(list, kernel, 4, runtime.events(1)[0], &[]);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(x, [0, 2, 4, 6]);
+}
