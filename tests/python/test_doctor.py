@@ -194,6 +194,28 @@ def test_a_missing_driver_is_wrong_only_with_a_gpu(tmp_path):
     assert found.text.startswith(f"{name}: cannot open shared object file")
 
 
+def test_wsl_has_a_node_for_gpus_of_any_vendor(tmp_path):
+    """Without a driver the doctor names WSL, what is missing, and the command."""
+    files = {
+        f"{GPU}/vendor": "0x1414",
+        "dev/dxg": "",
+        "etc/os-release": "ID=ubuntu\nVERSION_ID=24.04",
+    }
+    one = machine(tmp_path, os.environ, **files)
+    (found,) = gpu.find(one)
+    assert (found.step, found.state) == ("WSL", State.OK)
+    found = libraries.find(one, "driver", "libnothing.so.1", "libze-intel-gpu1")
+    assert (found.state, found.remedy) == (State.WRONG, "sudo apt install libze-intel-gpu1")
+    assert "WSL" in found.text
+
+
+def test_wsls_node_that_cannot_be_opened(tmp_path):
+    one = machine(tmp_path, **{f"{GPU}/vendor": "0x1414", "dev/dxg/a": ""})
+    (found,) = gpu.find(one)
+    assert (found.step, found.state) == ("WSL", State.WRONG)
+    assert found.remedy.startswith("wsl --update")
+
+
 def test_a_driver_without_its_dependency(tmp_path):
     needed, driver = tmp_path / "libneeded.so.1", tmp_path / "libdriver.so.1"
     subprocess.run(["cc", "-shared", "-xc", "/dev/null", "-o", needed], check=True)

@@ -18,6 +18,8 @@ INTEL = "0x8086"
 #: The first byte of the PCI class of displays.
 DISPLAY = "0x03"
 DRIVERS = {"i915", "xe"}
+#: The device node of WSL, for GPUs of any vendor.
+WSL_NODE = "/dev/dxg"
 
 
 def gpus(machine: Machine) -> list[Path]:
@@ -34,7 +36,10 @@ def gpus(machine: Machine) -> list[Path]:
 def find(machine: Machine) -> Iterator[Finding]:
     """Go from the PCI bus to the device nodes."""
     devices, nodes = gpus(machine), dict(_gpu_nodes(machine.root))
-    if not devices:
+    wsl = machine.path(WSL_NODE)
+    if wsl in nodes:
+        yield wsls(wsl, nodes[wsl])
+    elif not devices:
         yield Finding("PCI device", State.ABSENT, "no Intel GPU on the PCI bus")
     for device in devices:
         number = machine.read(device / "device") or "of unknown number"
@@ -50,6 +55,16 @@ def find(machine: Machine) -> Iterator[Finding]:
         else:
             yield Finding("kernel driver", State.OK, f"{device.name}: {name}")
             yield node(machine, device, nodes)
+
+
+def wsls(path: Path, error: int | None) -> Finding:
+    """Check the device node of WSL, which does not tell whose GPU it is."""
+    if error is None:
+        return Finding("WSL", State.OK, f"{path} is the device of the host's GPU, of any vendor")
+    remedy = "docker run --device /dev/dxg --volume /usr/lib/wsl:/usr/lib/wsl:ro ..."
+    if error not in (errno.EPERM, errno.ENOENT):
+        remedy = "wsl --update  # on Windows; and update the GPU's driver there"
+    return Finding("WSL", State.WRONG, f"{path}: {os.strerror(error)}", remedy)
 
 
 def bind(machine: Machine, device: Path) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from zeusm._doctor import distribution
 from zeusm._doctor.finding import Finding, State
-from zeusm._doctor.gpu import gpus
+from zeusm._doctor.gpu import WSL_NODE, gpus
 from zeusm._doctor.machine import Machine, last_line
 
 LOADER = "libze_loader.so.1"
@@ -59,8 +59,11 @@ def find(machine: Machine, step: str, name: str, package: str) -> Finding:
         version = f", version {found['version']}" if found.get("version") else ""
         return Finding(step, State.OK, f"{found['path']}{version}")
     is_missing = error.startswith(f"{name}: cannot open shared object file")
-    if is_missing and not gpus(machine):
+    is_wsl = machine.path(WSL_NODE).exists()
+    if is_missing and not gpus(machine) and not is_wsl:
         return Finding(step, State.ABSENT, f"{name} is not installed; no GPU needs it")
+    if is_missing and is_wsl:
+        error = f"{name} is not installed; an Intel GPU needs it under WSL, too"
     # Otherwise the dynamic linker names a library that this one needs.
     remedy, text = distribution.install(machine, package, again=not is_missing)
     return Finding(step, State.WRONG, f"{error}; {text}" if text else error, remedy)

@@ -24,8 +24,8 @@ const DRIVERS: [&str; 2] = ["libze_intel_gpu.so.1", "libze_intel_gpu.so"];
 /// The result of the detection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// There is no Intel GPU.
-    None,
+    /// There is no Intel GPU, as far as can be seen: what was found.
+    None(String),
     /// There is one that cannot be used, for this reason.
     Unusable(String),
     /// The driver of this device node reports a device, or cannot be probed.
@@ -76,16 +76,24 @@ impl Machine {
     }
 
     pub(super) fn find(&self) -> Finding {
+        const NONE: &str = "no Intel GPU was found";
         let nodes = self.nodes();
-        let Some(GpuNode { path: node, .. }) = nodes.iter().find(|node| node.opened.is_ok()) else {
-            let refused = nodes.iter().find_map(GpuNode::refusal);
-            return refused.map_or(Finding::None, Finding::Unusable);
+        let opened = nodes.iter().find(|node| node.opened.is_ok());
+        let Some(node) = opened.or(nodes.first()) else {
+            return Finding::None(NONE.to_owned());
         };
         let paths: Vec<_> = nodes.iter().map(|node| node.path.clone()).collect();
-        match self.probe_driver(&paths) {
-            Ok(()) => Finding::Usable(node.clone()),
+        let usable = match node.refusal() {
+            Some(why) => Err(why),
+            None => self.probe_driver(&paths),
+        };
+        match usable {
+            Ok(()) => Finding::Usable(node.path.clone()),
             // WSL has one node for GPUs of any vendor; only Intel's driver can report whether there is an Intel GPU.
-            Err(_) if node.ends_with(WSL_NODE) => Finding::None,
+            Err(why) if node.is_wsls() => Finding::None(format!(
+                "{NONE}: WSL's device {} may be a GPU of any vendor, and {why}",
+                node.path.display()
+            )),
             Err(why) => Finding::Unusable(why),
         }
     }
@@ -207,6 +215,11 @@ impl GpuNode {
         }
     }
 
+    /// Whether it is WSL's node for GPUs of any vendor.
+    fn is_wsls(&self) -> bool {
+        self.path.ends_with(WSL_NODE)
+    }
+
     /// Why it cannot be opened, and the remedy.
     fn refusal(&self) -> Option<String> {
         let error = self.opened.as_ref().err()?;
@@ -217,6 +230,7 @@ impl GpuNode {
 fn not_opened(node: &Path, error: &io::Error) -> String {
     let state = fs::metadata(node).map_err(|error| error.kind());
     let is_folder_closed = matches!(state, Err(io::ErrorKind::PermissionDenied));
+    let is_wsls = node.ends_with(WSL_NODE);
     let node = node.display();
     match error.raw_os_error() {
         Some(libc::ENOENT) => format!(
@@ -233,6 +247,9 @@ fn not_opened(node: &Path, error: &io::Error) -> String {
         ),
         Some(libc::EPERM) => format!(
             "{node} cannot be opened: the container's device rules forbid it (--device /dev/dri allows it)"
+        ),
+        _ if is_wsls => format!(
+            "{node} cannot be opened: {error}; update WSL (wsl --update) and the GPU's driver on Windows"
         ),
         _ => format!("{node} cannot be opened: {error}"),
     }
@@ -304,14 +321,15 @@ mod tests {
 
     #[test]
     fn a_machine_without_an_intel_gpu_has_none() {
-        assert_eq!(machine("0x10de", true, &[]).1.find(), Finding::None);
+        let none = Finding::None("no Intel GPU was found".to_owned());
+        assert_eq!(machine("0x10de", true, &[]).1.find(), none);
         let empty = Machine {
             sysfs: PathBuf::from("/nowhere"),
             nodes: PathBuf::from("/nowhere"),
             drivers: Vec::new(),
             probe_cache: None,
         };
-        assert_eq!(empty.find(), Finding::None);
+        assert_eq!(empty.find(), none);
     }
 
     /// The reason why the machine's GPU cannot be used.
@@ -460,8 +478,21 @@ mod tests {
     #[test]
     fn wsls_node_may_be_of_another_vendors_gpu() {
         let (_root, machine) = machine("0x1414", true, &["/nowhere/libze_intel_gpu.so.1"]);
-        fs::write(machine.nodes.join("dxg"), "").unwrap();
-        assert_eq!(machine.find(), Finding::None);
+        let node = machine.nodes.join("dxg");
+        let none = |machine: &Machine| match machine.find() {
+            Finding::None(why) => why,
+            found => panic!("{found:?}"),
+        };
+        fs::write(&node, "").unwrap();
+        let why = none(&machine);
+        assert!(
+            why.contains("WSL") && why.contains("libze-intel-gpu1"),
+            "{why}"
+        );
+        fs::remove_file(&node).unwrap();
+        fs::create_dir(&node).unwrap(); // It exists and cannot be opened, by whoever.
+        let why = none(&machine);
+        assert!(why.contains("WSL") && why.contains("wsl --update"), "{why}");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) fn automatic() -> Result<Runtime> {
         }
     }
     let reason = match gpu::Machine::default().find() {
-        gpu::Finding::None => "no Intel GPU was found".to_owned(),
+        gpu::Finding::None(why) => why,
         gpu::Finding::Unusable(why) => {
             warning.get_or_insert(format!("an Intel GPU is present but cannot be used: {why}"));
             why
