@@ -48,7 +48,7 @@ def main(steps=5):
     first = digits[:CLASSES]
     # Each worker stores at most 256 KiB of results on its device, and spills others to the host and to disk.
     data = (zeusm_dask.SpillBuffer, {"device_limit": "256 KiB", "host_limit": "1 MiB"})
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, data=data)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", data=data)
     with cluster, Client(cluster) as client:
         client.register_plugin(zeusm_dask.IPC())  # From worker to worker without sockets.
         blocks = client.scatter([zeusm.asarray(block) for block in np.array_split(digits, 4)])

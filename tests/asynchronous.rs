@@ -488,7 +488,7 @@ fn the_time_of_the_end_is_complete_with_the_operation() {
         let event = fill(&queue, &memory, value);
         wait(&event);
         let timing = event.timing().unwrap();
-        assert!(timing.duration() < Duration::from_secs(1), "{timing:?}");
+        assert!(timing.duration() < Duration::from_secs(60), "{timing:?}");
     }
 }
 

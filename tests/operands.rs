@@ -17,7 +17,7 @@ use queues::{blocked, fill, setup, wait};
 /// A time in which a thread that does not wait has returned.
 const A_WHILE: Duration = Duration::from_millis(100);
 /// Shorter than the timeout of a wait for drops on other threads.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Blocks where it is dropped, after a message.
 struct BlocksInDrop(mpsc::Sender<()>, mpsc::Receiver<()>);

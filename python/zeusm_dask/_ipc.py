@@ -66,7 +66,7 @@ class IPC(WorkerPlugin):  # type: ignore[misc]
     --------
     >>> import zeusm_dask
     >>> from distributed import Client
-    >>> with Client(n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+    >>> with Client(n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
     ...     _ = client.register_plugin(zeusm_dask.IPC())
     ...     list(client.run(zeusm_dask.transfers).values())
     [{'sent': 0, 'received': 0, 'failed': 0}]

@@ -20,7 +20,7 @@ def client():
     cluster = LocalCluster(
         n_workers=2,
         threads_per_worker=1,
-        dashboard_address=None,
+        dashboard_address=":0",  # Any port: None would take 8787.
         data=data,
         memory_limit="2 GB",
         preload=["zeusm"],

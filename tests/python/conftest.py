@@ -40,6 +40,12 @@ NO_DPCTL = re.compile(r"No module named \\*'(dpctl|dpnp)|(dpctl|dpnp) is not ins
 collect_ignore = NEED_DPCTL if WITHOUT_DPCTL else []
 
 
+def pytest_configure(config):
+    """A program that hangs ends before its test does, so that its output is seen. Long tests have no limit."""
+    limit = float(config.getini("faulthandler_timeout"))
+    Fresh.seconds = 0.9 * limit if limit else None
+
+
 def pytest_report_header():
     return f"not run without dpctl: {' '.join(NEED_DPCTL)}" if WITHOUT_DPCTL else None
 
@@ -88,6 +94,8 @@ UNKNOWN_PROCESSOR = "SYCL CPU RT Warning: Unknown host CPU.\n"
 class Fresh:
     """Runs programs in new interpreters with an environment of only the given variables."""
 
+    seconds = None
+
     def __init__(self, prefix=(), executable=sys.executable):
         self.prefix = [*prefix, executable]
 
@@ -105,7 +113,7 @@ class Fresh:
             cwd=cwd,  # Not the source tree: relative paths must not find its files.
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=self.seconds,
             check=False,
         )
         result.stderr = result.stderr.replace(UNKNOWN_PROCESSOR, "")

@@ -12,6 +12,8 @@ from cuda_driver import Driver, build
 from hypothesis import given, settings
 from hypothesis.extra import numpy as hnp
 
+pytestmark = pytest.mark.once
+
 CHUNK = 1 << 20
 PINNED_FROM = 8 << 20
 LAYOUTS = {

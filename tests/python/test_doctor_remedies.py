@@ -11,6 +11,8 @@ import zeusm
 from doctor_machines import machine
 from zeusm._doctor import Machine, State, gpu, libraries, sycl, variables
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     ("release", "package", "remedy", "text"),

@@ -17,13 +17,18 @@ sys.path.insert(0, str(ROOT / "tools"))
 import layers
 
 HAS_NUMBA_DPEX = importlib.util.find_spec("numba_dpex") is not None
-# Examples that need numba-dpex run in its environment.
+# Examples that need numba-dpex run in its environment, and the demonstration in both.
 EXAMPLES = [
-    path for path in examples(of_peers=False) if HAS_NUMBA_DPEX or "numba_dpex" not in path.name
+    pytest.param(path, id=path.name, marks=[] if in_both else pytest.mark.once)
+    for path in examples(of_peers=False)
+    for of_numba_dpex in ["numba_dpex" in path.name]
+    for in_both in [of_numba_dpex or path.name == "demo.py"]
+    if HAS_NUMBA_DPEX or not of_numba_dpex
 ]
 SNIPPETS = [pytest.param(code, id=name) for code, name in snippets(of_peers=False)]
 
 
+@pytest.mark.once
 def test_architecture_names_what_there_is():
     """Each file and folder that the page names exists. Its table of layers lists each module after all that it uses."""
     text = (ROOT / "docs" / "architecture.md").read_text()
@@ -42,13 +47,33 @@ def test_architecture_names_what_there_is():
             assert set(uses[module]) - doors <= set(listed[:above]), module
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.once
+def test_each_variable_is_documented():
+    """Those of users in the reference, those of tests in CONTRIBUTING.md."""
+    pages = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "reference" / "variables.md"]
+    documented = "".join(page.read_text() for page in pages)
+    folders = ["benches", "cpu/tests", "make", "tests", "tools"]
+    files = [ROOT / "Makefile", *(path for each in folders for path in (ROOT / each).rglob("*"))]
+    used = {
+        name
+        for file in files
+        if file.suffix in ("", ".mk", ".py", ".rs", ".sh") and file.is_file()
+        for name in re.findall(
+            r"\bZEUSM_(?:TEST|BENCH|FUZZ|GALLERY|SIMULATIONS?|CPU|\w+_LIBRARY)\w*", file.read_text()
+        )
+    }
+    assert len(used) > 20
+    assert sorted(name for name in used if f"`{name}" not in documented) == []
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
 def test_example(fresh, path):
     if path.name == "demo.py":
         pytest.importorskip("dpctl")
     assert fresh.run("-W", "error", path).stdout
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("code", SNIPPETS)
 def test_snippet(fresh, code, tmp_path):
     fresh.run("-W", "error", "-c", code, cwd=tmp_path)  # Some write files.
@@ -76,6 +101,7 @@ def plain():
     return {name: value for name, value in os.environ.items() if not name.startswith("ZEUSM_")}
 
 
+@pytest.mark.once
 @WITHOUT_GPU
 def test_the_session_of_the_tutorial():
     session = "\n".join(SESSION.findall(TUTORIAL))
@@ -101,6 +127,7 @@ def shell():
         yield pytest.param(command, output, id=command, marks=needs_frames)
 
 
+@pytest.mark.once
 @WITHOUT_GPU
 @pytest.mark.parametrize(("command", "output"), list(shell()))
 def test_the_commands_of_the_tutorial(tmp_path, command, output):
@@ -138,6 +165,7 @@ def public():
                         yield pytest.param(text, id=f"{module.__name__}.{name}.{member}")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("text", list(public()))
 def test_docstrings(text):
     """Each docstring exists, and its example runs."""

@@ -14,6 +14,8 @@ from conftest import UNKNOWN_PROCESSOR
 from zeusm._commands.info import size
 from zeusm._progress import progress
 
+pytestmark = pytest.mark.once
+
 
 def info(*arguments):
     return subprocess.run(

@@ -3,6 +3,8 @@
 import pytest
 import zeusm.memory as zm
 
+pytestmark = pytest.mark.once
+
 PATTERN = bytes(range(256)) * 40
 
 

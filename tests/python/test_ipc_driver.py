@@ -3,6 +3,8 @@
 import pytest
 import zeusm.memory as zm
 
+pytestmark = pytest.mark.once
+
 # The functions call the CPU runtime, which closes no descriptor and opens memory with the kind of the export.
 SOURCE = r"""
 #define _GNU_SOURCE

@@ -17,6 +17,8 @@ import pytest
 import zeusm
 import zeusm.memory as zm
 
+pytestmark = pytest.mark.once
+
 ROUNDS = 30 * int(os.environ.get("ZEUSM_TEST_PARALLEL", "1"))
 THREADS = 4
 CLASSES = zm.MemoryUSMDevice, zm.MemoryUSMShared, zm.MemoryUSMHost

@@ -1,0 +1,46 @@
+# The Python environments, and the wheel that is installed in them.
+
+# The two test environments with their Python commands; the third one draws figures, the fourth builds the pages, the fifth
+# releases. The RPATH in dpctl 0.17's wheel does not contain the folder of the SYCL runtime, so the library path is set.
+VENV := .venv
+VENV_NUMBA_DPEX := .venv-numba-dpex
+VENV_FIGURE := .venv-figure
+VENV_DOCS := .venv-docs
+VENV_DIST := .venv-dist
+PY := $(VENV)/bin/python
+ifeq ($(shell $(PYTHON) -c 'import sys; print(sys.version_info[:2] == (3, 11))' 2>/dev/null),True)
+NUMBA_DPEX := $(VENV_NUMBA_DPEX)/.zeusm
+PY_NUMBA_DPEX := LD_LIBRARY_PATH=$(CURDIR)/$(VENV_NUMBA_DPEX)/lib $(VENV_NUMBA_DPEX)/bin/python
+else
+NUMBA_DPEX :=
+PY_NUMBA_DPEX := echo "Not run, because numba-dpex has wheels for Python 3.11 only:"
+endif
+
+# Wheels contain no links, so the SYCL runtime's large libraries are duplicated: hardlink (util-linux) replaces equal files
+# by links.
+$(VENV)/.requirements: requirements/venv.txt
+$(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
+$(VENV_DOCS)/.requirements: requirements/venv-docs.txt
+$(VENV_DIST)/.requirements: requirements/venv-dist.txt
+$(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
+# An interrupted installation leaves packages that pip takes for complete: the environment is made anew.
+%/.requirements: | setup
+	$(PYTHON) -m venv --clear $*
+	$*/bin/pip install -q -r $(filter %.txt,$^)
+	@! command -v hardlink >/dev/null || hardlink -q -c $*
+	@touch $@
+
+# What the wheel is built from.
+SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/build_backend.py tools/third_party.py \
+	build.rs src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
+
+dist/.built: $(SOURCES) $(VENV)/.requirements
+	@rm -f dist/*.whl
+	env -u MAKEFLAGS -u MFLAGS PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/pip wheel --no-deps --no-build-isolation -w dist .
+	$(PY) tools/check_wheel.py dist/*.whl
+	@touch $@
+
+%/.zeusm: %/.requirements dist/.built
+	$*/bin/pip install -q --no-deps --force-reinstall dist/*.whl
+	@touch $@
+.SECONDARY:

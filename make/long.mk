@@ -1,0 +1,130 @@
+# Tests that take too long for each change, and what left `make test` to keep that short.
+
+# The number of cases of each fuzzing test. Fast tests have 10 or 100 times as many, with optimisation; slow ones, of kernels
+# and of random programs, have FUZZ_SLOW.
+FUZZ := 100000
+FUZZ_SLOW := 400
+PYTEST_LONG := -m pytest -p no:cacheprovider -o faulthandler_timeout=0
+OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
+
+.PHONY: test-daily test-valgrind test-instructions test-loader-all test-python-again
+test-daily: test-valgrind test-instructions test-loader-all test-python-again test-intel-part ## For each day: valgrind, instruction counts, what `test` runs in one mode or environment only, and a part of test-intel
+
+# Allocation, sharing and freeing under valgrind. It runs one thread at a time: without a fair lock, a test that polls an event
+# starved the thread that executes the work, for minutes.
+VALGRIND := valgrind -q --fair-sched=try --error-exitcode=99 --leak-check=full \
+	--show-leak-kinds=definite --errors-for-leak-kinds=definite
+test-valgrind: build ## The Rust tests of memory and queues under valgrind
+	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(RUNNER)="$(VALGRIND)" \
+		$(CARGO) test $(WORKSPACE) --locked --test memory --test queue --test asynchronous --test operands
+
+test-instructions: $(VENV)/.zeusm ## Instructions of the shortest calls, at most 5 % more than tests/instructions/counts.json has
+	$(PY) tests/instructions
+
+# Chromium has 160 MB to download and 560 MB on the disk, so `test-python` skips its tests where it is missing.
+.PHONY: test-browser
+test-browser: $(VENV)/.zeusm ## The pictures of `zeusm memory report` in a headless Chromium, which is installed (apt) if missing
+	sh tools/setup.sh browser
+	ZEUSM_TEST_BROWSER_REQUIRED=1 $(PY) $(PYTEST) tests/python/test_memory_browser.py
+
+# With dpctl 0.17 and NumPy 1.26. The others of `once` need packages of the first environment.
+AGAIN := cuda documents doctor_remedies info ipc_driver ipc_dpctl parallel
+test-python-again: $(NUMBA_DPEX) ## Tests of the first environment only, and all random programs, in the second one
+	$(PY_NUMBA_DPEX) $(PYTEST) -m once $(AGAIN:%=tests/python/test_%.py)
+	$(PY_NUMBA_DPEX) $(PYTEST) tests/python/test_model.py tests/python/test_model_arrays.py
+
+test-loader-all: ## All programs of the Rust tests behind the system's loader without its validation layer
+	$(MAKE) test-loader LOADER_TESTS='*'
+
+.PHONY: test-long test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
+test-long: test-daily test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
+
+test-checked: $(VENV)/.zeusm ## dpctl's and dpnp's own tests under the checker, without a finding
+	$(PY) tests/soak/suites.py
+
+test-compared: $(VENV)/.zeusm ## dpnp's own tests on the CPU runtime's CPU device and on OpenCL's; an hour
+	$(PY) tests/soak/compared.py
+
+test-faults: build venvs ## Fault injection: each Level Zero call fails with each code
+	ZEUSM_TEST_FAULTS=all ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(CARGO) test --locked --test faults
+	ZEUSM_TEST_FAULTS=all $(PY) $(PYTEST_LONG) tests/python/test_faults.py
+	ZEUSM_TEST_FAULTS=all $(PY_NUMBA_DPEX) $(PYTEST_LONG) tests/python/test_faults.py
+
+test-fuzz: build venvs ## Fuzzing, FUZZ cases for each test, and FUZZ_SLOW random programs
+	PROPTEST_CASES=$(FUZZ) $(CARGO) test --locked --lib
+	PROPTEST_CASES=$(FUZZ) $(CARGO) test --locked -p zeusm-cpu --lib
+	PROPTEST_CASES=$(FUZZ_SLOW) ZEUSM_OPENCL_LIBRARY=$(CURDIR)/$(VENV)/lib/libintelocl.so \
+		$(CARGO) test --locked -p zeusm-cpu --test kernels changed_byte
+	$(OPTIMISED) PROPTEST_CASES=$(FUZZ)00 $(CARGO) test --locked --lib suai::tests::fuzz
+	$(OPTIMISED) ZEUSM_SIMULATIONS=$(FUZZ)0 $(CARGO) test --locked -p zeusm-cpu --lib simulation
+	ZEUSM_FUZZ=$(FUZZ) $(PY) $(PYTEST_LONG) tests/python/test_pickles.py tests/python/test_ipc_forged.py \
+		tests/python/test_random_calls.py
+	ZEUSM_TEST_MODEL=$(FUZZ_SLOW) $(PY) $(PYTEST_LONG) tests/python/test_model.py tests/python/test_model_arrays.py
+	ZEUSM_TEST_MODEL=$(FUZZ_SLOW) $(PY_NUMBA_DPEX) $(PYTEST_LONG) tests/python/test_model.py tests/python/test_model_arrays.py
+
+# The long launches take up to half a minute, and each runs in a separate process.
+LONG_LAUNCHES := kernels::a_child_of_a_fork_during_a_long_launch_has_no_kernels \
+	kernels::a_child_of_a_fork_during_a_launch_of_a_child_answers_queries
+test-forks: export ZEUSM_TEST_FORKS := 100
+test-forks: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
+test-forks: build venvs ## 500 forks in processes with busy threads, in each environment
+	$(CARGO) test --locked -p zeusm-cpu --test forks
+	set -e; for test in $(LONG_LAUNCHES); do \
+		$(CARGO) test --locked -p zeusm-cpu --test forks -- --ignored --exact $$test; done
+	$(PY) $(PYTEST_LONG) tests/python/test_fork.py
+	$(PY_NUMBA_DPEX) $(PYTEST_LONG) tests/python/test_fork.py
+
+test-lifetime: export ZEUSM_TEST_ROUNDS := 100
+test-lifetime: venvs ## Leak tests with millions of objects
+	$(PY) $(PYTEST_LONG) tests/python/test_lifetime.py
+	$(PY_NUMBA_DPEX) $(PYTEST_LONG) tests/python/test_lifetime.py
+
+# SOAK is the seconds in each environment.
+SOAK := 1800
+test-soak: venvs ## Random programs of dpnp and zeusm against NumPy: both adapters, 1 to 8 threads, 1 to 4 devices
+	$(PY) tests/soak --seconds $(SOAK)
+	$(PY_NUMBA_DPEX) tests/soak --seconds $(SOAK)
+
+# With optimisation, and with overflow checks. MODEL selects models by their names.
+LOOM := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom $(CARGO)
+test-loom: | setup ## Loom models of the synchronisation, in every interleaving of a few threads
+	$(LOOM) run --locked -p zeusm-models --features loom -- "$(MODEL)"
+
+# Miri is a component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It does not support
+# foreign functions, so it runs the tests that call no driver; and it is slow, so they are smaller under it.
+MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(TARGET)/miri $(CARGO) +nightly miri test --locked
+test-miri: | setup ## Unsafe code of suai, dlpack, process and the pool under Miri
+	$(MIRI) --lib -- suai:: dlpack:: pool:: process:: --skip a_child --skip event:: --skip sycl::
+	$(MIRI) --test pool -- --skip level_zero
+
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+# Leaks are detected by test-valgrind; here drivers and devices, which live as long as the process, would be reported.
+test-sanitized: build ## The Rust tests of memory, queues and the pool with AddressSanitizer
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 \
+		CARGO_TARGET_DIR=$(TARGET)/sanitized ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(CARGO) test --locked --target $(HOST) \
+		--lib --test memory --test queue --test asynchronous --test operands --test pool -- --skip a_million --skip mixes_fragment
+
+# The standard library has to be instrumented, too: `rustup component add rust-src --toolchain nightly`. Tests on the CPU
+# runtime, which is not instrumented, are skipped, as they give false reports.
+test-threads: | setup ## The pool's tests with ThreadSanitizer
+	RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=$(TARGET)/threads $(RUNNER)="setarch -R" \
+		$(CARGO) +nightly test --locked -Zbuild-std --target $(HOST) --test pool -- \
+		--skip level_zero --skip all_memory_is_returned --skip a_million --skip mixes --skip a_child
+
+# `cargo install --locked cargo-mutants` first. MUTANTS=queue takes one folder, SHARD=0/10 every tenth mutant. Each mutant is
+# built incrementally and without debug information, with the tests of these folders (or files) only: the options that
+# select them (-C) go to the build, too.
+MUTANTS := pool suai dlpack event queue ipc usm
+MUTANT_TESTS_pool := pool
+MUTANT_TESTS_event := queue asynchronous operands capabilities faults
+MUTANT_TESTS_queue := queue asynchronous operands peer_copy capabilities faults
+MUTANT_TESTS_ipc := ipc
+MUTANT_TESTS_usm := memory capabilities pool
+mutants: build ## Mutation tests of src/; takes hours
+	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none $(CARGO) mutants -j1 --cap-lints true \
+		--timeout 120 --build-timeout 900 $(if $(SHARD),--shard $(SHARD) --sharding round-robin) \
+		$(foreach folder,$(MUTANTS),-f 'src/$(folder)/*.rs' -f 'src/$(folder).rs') \
+		-o $(TARGET) -C=--locked -C=--lib \
+		$(patsubst %,-C=--test=%,$(sort $(foreach folder,$(MUTANTS),$(MUTANT_TESTS_$(folder))))) \
+		-- -- --skip a_million --skip mixes_fragment --skip all_memory_is_returned
+

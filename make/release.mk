@@ -1,0 +1,78 @@
+# --- what is published; docs/install.md says what was tested -------------------------------------
+
+# The wheel is built from the source distribution, in a folder of its own: zig prints relative paths of its headers if it is
+# below the current folder, and bindgen runs in another one.
+RELEASE := dist/release
+GLIBC := manylinux_2_28
+.PHONY: dist
+dist: export PATH := $(CURDIR)/$(VENV_DIST)/bin:$(PATH)
+dist: $(VENV_DIST)/.requirements ## A source distribution and a wheel for old C libraries, in dist/release
+	rm -rf $(RELEASE)
+	$(VENV_DIST)/bin/python -m build --no-isolation --sdist -o $(RELEASE) .
+	CARGO_TARGET_DIR=$(TARGET) $(VENV_DIST)/bin/pip wheel -q --no-deps --no-build-isolation \
+		-C build-args="--zig --compatibility $(GLIBC)" -w $(RELEASE) $(RELEASE)/*.tar.gz
+	$(VENV_DIST)/bin/twine check --strict $(RELEASE)/*
+	$(VENV_DIST)/bin/auditwheel show $(RELEASE)/*.whl | grep 'platform tag: "$(GLIBC)_x86_64"'
+	$(VENV_DIST)/bin/python tools/check_wheel.py $(RELEASE)/*.whl
+	@touch $(RELEASE)/.built
+
+# `make dist` always builds, test-dist after a change only: it tests the files that are there.
+$(RELEASE)/.built: $(SOURCES)
+	$(MAKE) --no-print-directory dist
+
+.PHONY: test-dist
+test-dist: $(RELEASE)/.built ## The wheel and each of its extras in new environments, and a build of the source distribution in an empty one
+	sh tools/test_dist.sh $(PYTHON) $(TARGET)/dist $(RELEASE)
+
+# PYTHONS are commands of Python; MATRIX_TESTS selects tests.
+PYTHONS := $(PYTHON)
+MATRIX_TESTS := tests/python
+.PHONY: test-matrix
+test-matrix: ## The Python tests with the wheel of `make dist`, on each of PYTHONS="python3.12 python3.13 python3.14"
+	@for python in $(PYTHONS); do sh tools/test_matrix.sh $$python $(TARGET)/matrix $(RELEASE)/*.whl $(MATRIX_TESTS) || exit 1; done
+
+# A free-threaded Python has no stable ABI, so each version has a wheel of its own. Tests of what needs dpctl, which has no release
+# for it, are not run.
+FREE_THREADED := python3.14t
+VENV_FREE_THREADED := .venv-free-threaded
+$(VENV_FREE_THREADED)/.requirements: PYTHON := $(FREE_THREADED)
+$(VENV_FREE_THREADED)/.requirements: requirements/free-threaded.txt
+.PHONY: test-free-threaded
+test-free-threaded: export PATH := $(CURDIR)/$(VENV_FREE_THREADED)/bin:$(PATH)
+test-free-threaded: export PYO3_PYTHON := $(CURDIR)/$(VENV_FREE_THREADED)/bin/python
+test-free-threaded: $(VENV_FREE_THREADED)/.requirements $(RELEASE)/.built ## A wheel for FREE_THREADED=python3.14t beside that of `make dist`, and the tests that need no dpctl
+	rm -rf $(RELEASE)/free-threaded
+	CARGO_TARGET_DIR=$(TARGET)/free-threaded $(VENV_FREE_THREADED)/bin/pip wheel -q --no-deps --no-build-isolation \
+		-C build-args="--zig --compatibility $(GLIBC)" -w $(RELEASE)/free-threaded $(RELEASE)/*.tar.gz
+	$(VENV_FREE_THREADED)/bin/python tools/check_wheel.py $(RELEASE)/free-threaded/*.whl
+	$(VENV_FREE_THREADED)/bin/pip install -q --no-deps --force-reinstall $(RELEASE)/free-threaded/*.whl
+	ZEUSM_TEST_PARALLEL=10 $(VENV_FREE_THREADED)/bin/python -m pytest -p no:cacheprovider
+
+# Advisories come from a database on the network: add "advisories" where there is one. Without --workspace, cargo-deny looks at
+# the crate `zeusm` only, and not at the Python module.
+AUDIT := bans licenses sources
+.PHONY: audit
+audit: ## The licences and sources of what is linked
+	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2; exit 1; }
+	$(CARGO) deny --workspace --locked check $(AUDIT)
+
+# The crates that are published, in order. The bindings go with level-zero-sys, for documentation services without headers.
+CRATES := level-zero-sys zeusm zeusm-cpu
+.PHONY: package
+package: | setup ## Packages and builds each crate as `cargo publish` does, and the documentation without headers
+	sh tools/package.sh $(CRATES)
+
+# `rustup component add rust-src --toolchain nightly` for the standard library, which needs mingw-w64 to link. CARGO_SOURCES may be
+# another Rust with its sources: `env RUSTC_BOOTSTRAP=1 cargo` for Debian sid's packages cargo and rust-src. WINE runs the
+# tests that need no driver, if it is version 9 or later (older ones lack bcryptprimitives.dll); it may be a command, such as
+# `chroot ROOT wine` for a later Debian's.
+WINDOWS := x86_64-pc-windows-gnu
+WINE := wine
+CARGO_SOURCES := cargo +nightly
+ON_WINDOWS := CARGO_TARGET_DIR=$(TARGET)/windows CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="$(WINE)" $(CARGO_SOURCES)
+.PHONY: test-windows
+test-windows: | setup ## The crates for Windows: compiles both, and runs the tests that need no driver in wine
+	$(ON_WINDOWS) check -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys -p zeusm
+	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys --lib --test library
+	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p zeusm --lib --test pool --test out_of_memory
+
