@@ -36,8 +36,8 @@ static PyObject *describe(PyObject *self, PyObject *object)
     if (zeusm->describe(object, &memory) != 0)
         return NULL;
     return Py_BuildValue("(KKiiKKK)", (unsigned long long)memory.pointer, (unsigned long long)memory.nbytes,
-                         memory.kind, memory.read_only, (unsigned long long)memory.context,
-                         (unsigned long long)memory.device, (unsigned long long)memory.sycl_context);
+                         memory.kind, memory.read_only, (unsigned long long)memory.ze_context,
+                         (unsigned long long)memory.ze_device, (unsigned long long)memory.sycl_context);
 }
 
 static PyObject *from_pointer(PyObject *self, PyObject *arguments)
@@ -46,7 +46,7 @@ static PyObject *from_pointer(PyObject *self, PyObject *arguments)
     PyObject *owner;
     if (!PyArg_ParseTuple(arguments, "KKKO", &pointer, &nbytes, &context, &owner))
         return NULL;
-    return zeusm->from_pointer((void *)pointer, nbytes, (void *)context, owner == Py_None ? NULL : owner);
+    return zeusm->from_pointer((void *)pointer, nbytes, (struct DPCTLOpaqueSyclContext *)context, owner == Py_None ? NULL : owner);
 }
 
 static PyObject *version(PyObject *self, PyObject *nothing)
@@ -78,6 +78,10 @@ def compiled(folder, compiler, source):
     command = [
         *compiler,
         "-Wall",
+        "-Wextra",
+        "-Wno-unused-parameter",
+        "-Wno-missing-field-initializers",
+        "-Wtype-limits",
         "-Werror",
         "-shared",
         "-fPIC",
@@ -171,11 +175,49 @@ def test_memory_that_is_not_what_it_is_said_to_be(c, usm_type):
     assert block.nbytes == N
 
 
+def test_a_level_zero_context_is_no_sycl_context(c, memory_class):
+    """Its address in the place of a DPCTLSyclContextRef ended in a SIGSEGV."""
+    x = memory_class(N)
+    ze_context = c.describe(x)[4]
+    for owner in (x, object()):
+        with pytest.raises(ValueError, match="Level Zero context"):
+            c.from_pointer(x._pointer, N, ze_context, owner)
+
+
+def test_contexts_have_types_of_their_own(tmp_path):
+    source = tmp_path / "mistaken.c"
+    source.write_text(
+        "#include <zeusm.h>\n"
+        "PyObject *make(const zeusm_api *z, zeusm_memory m, PyObject *o)\n"
+        "{ return z->from_pointer(m.pointer, m.nbytes, m.ze_context, o); }\n"
+    )
+    include = [zeusm.get_include(), sysconfig.get_path("include")]
+    flags = ["-Werror", "-fsyntax-only", *(f"-I{path}" for path in include)]
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    run = subprocess.run(
+        [*compiler, *flags, source],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"LC_ALL": "C"},
+    )
+    assert run.returncode != 0
+    assert "incompatible" in run.stderr
+
+
 def test_the_header_is_for_cpp_too(tmp_path):
     source = tmp_path / "empty.cpp"
     source.write_text("#include <zeusm.h>\nconst zeusm_api *api() { return zeusm_import(); }\n")
     include = [zeusm.get_include(), sysconfig.get_path("include")]
-    flags = ["-x", "c++", "-Wall", "-Werror", "-fsyntax-only", *(f"-I{path}" for path in include)]
+    flags = [
+        "-x",
+        "c++",
+        "-Wall",
+        "-Wextra",
+        "-Wtype-limits",
+        "-Werror",
+        "-fsyntax-only",
+        *(f"-I{path}" for path in include),
+    ]
     compiler = shlex.split(os.environ.get("CC", "cc"))
     subprocess.run([*compiler, *flags, source], check=True)
 

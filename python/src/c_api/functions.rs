@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::interpreter::attach;
 use crate::memory::{PyMemory, object};
-use crate::resolve::{ResolvedSyclObject, default_binding};
+use crate::resolve::{ContextDevice, ResolvedSyclObject, default_binding};
 use crate::{adopt, parse};
 use zeusm::sycl::ContextRef;
 
@@ -24,8 +24,8 @@ struct Memory {
     nbytes: usize,
     kind: c_int,
     read_only: c_int,
-    context: *mut c_void,
-    device: *mut c_void,
+    ze_context: *mut c_void,
+    ze_device: *mut c_void,
     sycl_context: *mut c_void,
 }
 
@@ -116,13 +116,29 @@ fn described(object: &Bound<'_, PyAny>) -> PyResult<Memory> {
         nbytes: memory.nbytes,
         kind: parse::kind_number(memory.kind),
         read_only: c_int::from(memory.terms.is_read_only()),
-        context: memory.context_device().context().handle().cast(),
-        device: memory.context_device().device().handle().cast(),
+        ze_context: memory.context_device().context().handle().cast(),
+        ze_device: memory.context_device().device().handle().cast(),
         sycl_context: memory
             .context_device()
             .sycl()
             .map_or(ptr::null_mut(), ContextRef::as_raw),
     })
+}
+
+/// Refuses a Level Zero context in a SYCL context's place: that of the owner, or the default one.
+fn refuse_level_zeros(
+    py: Python<'_>,
+    sycl_context: *mut c_void,
+    owner: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let is_of = |of: &ContextDevice| ptr::addr_eq(of.context().handle(), sycl_context);
+    let is_owners = memory_of(owner).is_ok_and(|owner| is_of(owner.get().context_device()));
+    if is_owners || default_binding(py).is_ok_and(|binding| is_of(binding.context_device())) {
+        return Err(PyValueError::new_err(
+            "sycl_context is a Level Zero context: a DPCTLSyclContextRef is needed, as in zeusm_memory.sycl_context",
+        ));
+    }
+    Ok(())
 }
 
 /// # Safety
@@ -140,6 +156,7 @@ unsafe extern "C" fn from_pointer(
             let owner = owner.ok_or_else(|| {
                 PyValueError::new_err("owner is NULL: something has to keep the memory alive")
             })?;
+            refuse_level_zeros(py, sycl_context, &owner)?;
             let context = if sycl_context.is_null() {
                 default_binding(py)?.context_device().sycl()?.clone()
             } else {

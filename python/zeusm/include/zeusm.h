@@ -25,15 +25,20 @@ extern "C" {
 /* The kinds of USM, by SYCL's numbers. */
 enum { ZEUSM_DEVICE = 1, ZEUSM_SHARED = 2, ZEUSM_HOST = 3 };
 
+/* The types behind Level Zero's and dpctl's handles, which need neither's headers. */
+struct _ze_context_handle_t;
+struct _ze_device_handle_t;
+struct DPCTLOpaqueSyclContext;
+
 /* The description of a memory object. All pointers are borrowed: valid while the object is alive and not closed. */
 typedef struct {
-    void *pointer;      /* the first byte; NULL without bytes */
-    size_t nbytes;      /* the size in bytes */
-    int kind;           /* ZEUSM_DEVICE, ZEUSM_SHARED or ZEUSM_HOST */
-    int read_only;      /* 1 when writing is forbidden */
-    void *context;      /* ze_context_handle_t */
-    void *device;       /* ze_device_handle_t */
-    void *sycl_context; /* DPCTLSyclContextRef; NULL without a SYCL context */
+    void *pointer;                                /* the first byte; NULL without bytes */
+    size_t nbytes;                                /* the size in bytes */
+    int kind;                                     /* ZEUSM_DEVICE, ZEUSM_SHARED or ZEUSM_HOST */
+    int read_only;                                /* 1 when writing is forbidden */
+    struct _ze_context_handle_t *ze_context;      /* Level Zero's ze_context_handle_t */
+    struct _ze_device_handle_t *ze_device;        /* Level Zero's ze_device_handle_t */
+    struct DPCTLOpaqueSyclContext *sycl_context;  /* dpctl's DPCTLSyclContextRef; NULL without a SYCL context */
 } zeusm_memory;
 
 /* All functions require the GIL, and set a Python error when they fail. */
@@ -49,17 +54,23 @@ typedef struct {
 
     /* Wraps `nbytes` bytes at `pointer`, which must be USM of the SYCL context that the DPCTLSyclContextRef refers to
      * (NULL: the default context), in an object of the class of the memory's kind. The object keeps `owner` alive,
-     * which owns the memory. Returns a new reference, or NULL (ValueError) when the memory is not such USM. */
-    PyObject *(*from_pointer)(void *pointer, size_t nbytes, void *sycl_context, PyObject *owner);
+     * which owns the memory. Returns a new reference, or NULL (ValueError) when the memory is not such USM. A context of Level
+     * Zero is no SYCL context: `ze_context` of a description has another type than `sycl_context`. */
+    PyObject *(*from_pointer)(void *pointer, size_t nbytes, struct DPCTLOpaqueSyclContext *sycl_context, PyObject *owner);
 } zeusm_api;
 
 /* Returns the functions, or NULL with a Python error when zeusm is not installed or too old. */
 static inline const zeusm_api *zeusm_import(void)
 {
     const zeusm_api *api = (const zeusm_api *)PyCapsule_Import(ZEUSM_API_CAPSULE, 0);
-    if (api != NULL && (api->major != ZEUSM_API_MAJOR || api->minor < ZEUSM_API_MINOR)) {
-        PyErr_Format(PyExc_ImportError, "zeusm has version %d.%d of its C API; %d.%d is needed", (int)api->major,
-                     (int)api->minor, ZEUSM_API_MAJOR, ZEUSM_API_MINOR);
+    int major, minor; /* Signed, as a comparison of an unsigned number with 0 is a warning of compilers. */
+    if (api == NULL)
+        return NULL;
+    major = api->major;
+    minor = api->minor;
+    if (major != ZEUSM_API_MAJOR || minor < ZEUSM_API_MINOR) {
+        PyErr_Format(PyExc_ImportError, "zeusm has version %d.%d of its C API; %d.%d is needed", major, minor,
+                     ZEUSM_API_MAJOR, ZEUSM_API_MINOR);
         return NULL;
     }
     return api;
