@@ -14,11 +14,17 @@ use crate::process::Local;
 /// The environment variable that disables the default pools with the value `0`.
 pub const POOL_VARIABLE: &str = "ZEUSM_POOL";
 
-/// Whether the default pools are enabled; read once in a process.
+/// The variable of the CPU runtime's checker, which cannot tell the blocks of a pool from each other.
+const CHECK_VARIABLE: &str = "ZEUSM_CHECK";
+
+/// Whether the default pools are enabled; read once in a process. Unless the environment says so, they are not under the checker.
 #[must_use]
 pub fn pools_enabled() -> bool {
     static ENABLED: OnceBool = OnceBool::new();
-    ENABLED.get_or_init(|| env::var_os(POOL_VARIABLE).is_none_or(|value| value != "0"))
+    ENABLED.get_or_init(|| match env::var_os(POOL_VARIABLE) {
+        Some(value) => value != "0",
+        None => env::var_os(CHECK_VARIABLE).is_none_or(|value| value.is_empty() || value == "0"),
+    })
 }
 
 /// A context's pools in this process, by device and kind: a linked list that only grows, so that it is read without a lock.

@@ -202,6 +202,35 @@ for frame in reversed(stack):
 """
 
 
+def test_only_lines_of_the_program_are_printed_unless_all_are_wanted(check):
+    _, code, _ = FAULTY["host access"]
+    errors, _ = check(code, faulty=True)
+    lines = [line.removeprefix("zeusm check: ").strip() for line in errors.splitlines()]
+    inside = 'File "<string>", line'
+    assert [line for line in lines if not line.startswith(inside)] == [
+        "host-access: the host reads device memory",
+        next(line for line in lines if "is 10 bytes inside of allocation" in line),
+        "at:",
+        "allocated at:",
+        "findings: 1",
+    ]
+    errors, _ = check(code, "--frames", faulty=True)
+    assert "in string_at" in errors
+    assert "(libc.so.6)" in errors
+
+
+@pytest.mark.parametrize("kind", ["zm", "dpctl.memory"])
+def test_the_variable_alone_disables_the_pools(fresh, kind):
+    code = f"""
+        import ctypes, dpctl.memory, zeusm.memory as zm
+        memory = [{kind}.MemoryUSMDevice(1000) for _ in range(2)][1]
+        ctypes.string_at(memory._pointer, 4)
+    """
+    errors = fresh(code, env={"ZEUSM_CHECK": "1"}, fails=True).stderr
+    assert "0 bytes inside of allocation" in errors
+    assert "(device memory, 1000 bytes at" in errors
+
+
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_the_frames_of_each_version_of_python_are_read(tmp_path, version):
     python = interpreter(version)
@@ -222,33 +251,68 @@ def test_the_frames_of_each_version_of_python_are_read(tmp_path, version):
 
 
 @pytest.mark.parametrize(
-    ("files", "depth", "kept"),
-    [(1, 20, None), (1, 62, None), (1, 63, range(64, 65)), (60, 60, range(20, 30))],
+    ("folders", "depth", "kept"),
+    [(30, 20, None), (1, 99, None), (1, 100, range(100, 101)), (30, 60, range(28, 38))],
 )
-def test_long_stacks_say_that_they_are_cut(check, files, depth, kept):
+def test_long_stacks_say_that_they_are_cut(check, folders, depth, kept):
     """`kept`: how many frames there may be, and None if all."""
     code = f"""
     memory = zm.MemoryUSMDevice(1000)
-    inner = "ctypes.string_at(memory._pointer, 4)"
-    outer = "functions[depth % {files}](depth - 1)"
-    functions = []
-    for index in range({files}):
-        source = f"f = lambda depth: {{outer}} if depth else {{inner}}"
-        exec(compile(source, "/folder" * 30 + str(index), "exec"))
-        functions.append(f)
-    f({depth - 1})
+    source = "f = lambda depth: f(depth - 1) if depth else ctypes.string_at(memory._pointer, 4)"
+    exec(compile(source, "/folder" * {folders}, "exec"))
+    f({depth - 2})
     """
     [finding] = check(code, faulty=True)[1]
     first, *frames = finding["stack"]["python"]
     assert first.endswith(" in string_at")
     last = frames.pop()
     if kept is None:
-        assert len(frames) == depth
+        assert len(frames) == depth - 1
         assert last.endswith(" in <module>")
     else:
         assert len(frames) + 1 in kept
         assert last == "... and frames further out"
     assert all(frame.startswith('File "/folder') for frame in frames)
+
+
+def test_the_child_of_a_fork_has_its_own_lines(fresh):
+    code = """
+        import ctypes, os, zeusm.memory as zm
+        memory = zm.MemoryUSMDevice(1000)
+        def touch(memory):
+            ctypes.string_at(memory._pointer, 4)
+        def in_child():
+            touch(zm.MemoryUSMDevice(1000))
+        def in_parent():
+            touch(memory)
+        if os.fork() == 0:
+            in_child()
+        else:
+            os.wait()
+            in_parent()
+    """
+    errors = fresh(code, env={"ZEUSM_CHECK": "1"}, fails=True).stderr
+    _, child, parent = errors.split("host-access: ")
+    assert " in in_child" in child
+    assert " in in_parent" not in child
+    assert " in in_parent" in parent
+    assert " in in_child" not in parent
+
+
+def test_a_program_that_closes_all_files_keeps_its_own(fresh, tmp_path):
+    code = """
+        import ctypes, os, sys, zeusm.memory as zm
+        memory = zm.MemoryUSMDevice(1000)
+        os.closerange(3, 100)
+        files = [open(f"{sys.argv[1]}/{index}", "wb", buffering=0) for index in range(60)]
+        ctypes.string_at(memory._pointer, 4)
+        del memory
+        assert all(file.tell() == 0 for file in files)
+    """
+    errors = fresh(code, tmp_path, env={"ZEUSM_CHECK": "1"}, fails=True).stderr
+    assert "host-access: " in errors
+    assert "AssertionError" not in errors
+    assert not any(path.stat().st_size for path in tmp_path.iterdir())
 
 
 def interpreter(version):

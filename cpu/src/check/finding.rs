@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::stack::{Resolved, Stack};
+use super::stack::{Frame, Resolved, Stack};
 use super::threads;
 use super::watch::Watch;
 
@@ -227,8 +227,8 @@ impl Report {
             .any(|stack| stack.mentions(text))
     }
 
-    /// The lines of the report.
-    pub fn lines(&self) -> Vec<String> {
+    /// The lines of the report; `all`: with all frames of the stacks.
+    pub fn lines(&self, all: bool) -> Vec<String> {
         let mut lines = vec![format!("{}: {}", self.kind.name(), self.message)];
         if let Some(it) = &self.allocation {
             let place = match it.distance {
@@ -247,26 +247,72 @@ impl Report {
         } else if let Some(address) = &self.address {
             lines.push(format!("  {address} is in no allocation"));
         }
-        add_stack(&mut lines, "at", &self.stack);
+        add_stack(&mut lines, "at", &self.stack, all);
         for related in &self.related {
-            add_stack(&mut lines, &related.what, &related.stack);
+            add_stack(&mut lines, &related.what, &related.stack, all);
         }
         if let Some(it) = &self.allocation {
-            add_stack(&mut lines, "allocated at", &it.allocated);
+            add_stack(&mut lines, "allocated at", &it.allocated, all);
             if let Some(freed) = &it.freed {
-                add_stack(&mut lines, "freed at", freed);
+                add_stack(&mut lines, "freed at", freed, all);
             }
         }
         lines
     }
 }
 
-/// The most native frames of a stack that are printed; the JSON report has all.
+/// The most frames of compiled functions that are printed of a stack.
 const PRINTED: usize = 12;
 
-fn add_stack(lines: &mut Vec<String>, what: &str, stack: &Resolved) {
+/// Parts of the paths of Python's own modules and of installed packages.
+const INSTALLED: [&str; 2] = ["/lib/python3", "<frozen "];
+
+/// Adds the lines of a stack; `all`: not only the program's own.
+fn add_stack(lines: &mut Vec<String>, what: &str, stack: &Resolved, all: bool) {
     lines.push(format!("  {what}:"));
-    lines.extend(stack.python.iter().map(|line| format!("    {line}")));
-    let native = stack.native.iter().take(PRINTED);
-    lines.extend(native.map(|frame| format!("    {}", frame.line())));
+    let is_own = |line: &&String| all || INSTALLED.iter().all(|part| !line.contains(part));
+    let mut python: Vec<_> = stack.python.iter().filter(is_own).collect();
+    if python.is_empty() {
+        python.extend(&stack.python);
+    }
+    let native = stack.native.iter().filter(|it| all || it.is_named());
+    let most = match (all, python.is_empty()) {
+        (true, _) => usize::MAX,
+        (false, true) => PRINTED,
+        (false, false) => 0,
+    };
+    let native = native.take(most).map(Frame::line);
+    let frames = python.into_iter().cloned().chain(native);
+    lines.extend(frames.map(|line| format!("    {line}")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_own_lines_are_printed() {
+        let lines = |python: &[&str], all| {
+            let mut stack = Stack::capture().resolve();
+            stack.python = python.iter().map(|&line| line.to_owned()).collect();
+            let mut lines = Vec::new();
+            add_stack(&mut lines, "at", &stack, all);
+            lines
+        };
+        let (own, installed) = (
+            r#"File "program.py", line 5 in touch"#,
+            r#"File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at"#,
+        );
+        assert_eq!(
+            lines(&[installed, own], false),
+            ["  at:", &format!("    {own}")]
+        );
+        assert_eq!(
+            lines(&[installed], false)[1..],
+            [format!("    {installed}")]
+        );
+        assert!(lines(&[installed, own], true).len() > 3);
+        let native = lines(&[], false);
+        assert!((2..=1 + PRINTED).contains(&native.len()), "{native:?}");
+    }
 }

@@ -57,21 +57,37 @@ pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Turns the checker on, if the environment asks for it.
-pub fn begin() {
-    static DONE: AtomicBool = AtomicBool::new(false);
-    if !DONE.swap(true, Ordering::AcqRel) && settings::get().on {
-        say::keep_open();
-        python::find();
-        fault::install();
-        ON.store(true, Ordering::Release);
+/// Called by the dynamic loader: an adapter of SYCL that is linked to this library reads its variables next.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = at_load;
+
+extern "C" fn at_load() {
+    if settings::get().on {
+        settings::disable_pools();
     }
 }
 
+/// Turns the checker on, if the environment asks for it.
+pub fn begin() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !settings::get().on {
+        return;
+    }
+    if !DONE.swap(true, Ordering::AcqRel) {
+        say::keep_open();
+        fault::install();
+        ON.store(true, Ordering::Release);
+    }
+    // The interpreter may come later than the first initialisation.
+    python::find();
+}
+
 /// The locks that a fork holds, in the order of `prepare`.
-fn locks() -> [&'static dyn AtFork; 5] {
+fn locks() -> [&'static dyn AtFork; 6] {
     [
         report::at_fork(),
+        python::at_fork(),
         table::at_fork(),
         watch::at_fork(),
         fault::at_fork(),
@@ -100,6 +116,7 @@ pub fn child() {
         threads::child();
         step::child();
         table::child();
+        python::child();
         fault::start_reporter();
     }
 }

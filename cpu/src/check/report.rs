@@ -61,7 +61,7 @@ pub fn add(finding: Finding) {
     } else if let Some(earlier) = found.reports.iter_mut().find(|it| it.repeats(&report)) {
         earlier.count += 1;
     } else {
-        say::lines(report.lines());
+        say::lines(report.lines(settings::get().frames));
         found.reports.push(report);
     }
     write(&found, false);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::say;
 use crate::process::sync::Lazy;
+use crate::system::environment;
 
 /// Turns the checker on: `1`, or a list of names of further checks.
 const CHECK: &str = "ZEUSM_CHECK";
@@ -26,6 +27,8 @@ pub struct Settings {
     pub leaks: bool,
     /// Whether copies of bytes that were never written are reported.
     pub uninitialised: bool,
+    /// Whether all frames of a stack are printed.
+    pub frames: bool,
     /// Where the report is written as JSON.
     pub report: Option<PathBuf>,
     /// The file of suppressions.
@@ -53,12 +56,19 @@ pub fn get() -> &'static Settings {
     })
 }
 
+/// Disables SYCL's pools, whose blocks are parts of one allocation.
+pub fn disable_pools() {
+    environment::set_default(c"UR_L0_DISABLE_USM_ALLOCATOR", c"1");
+    environment::set_default(c"SYCL_PI_LEVEL_ZERO_DISABLE_USM_ALLOCATOR", c"1");
+}
+
 /// The checks that the value of [`CHECK`] names.
 fn parse(value: &str) -> Settings {
     let mut settings = Settings {
         on: false,
         leaks: false,
         uninitialised: false,
+        frames: false,
         report: None,
         suppressions: None,
         exit_code: DEFAULT_EXIT_CODE,
@@ -69,9 +79,10 @@ fn parse(value: &str) -> Settings {
             "1" => {}
             "leaks" => settings.leaks = true,
             "uninitialised" => settings.uninitialised = true,
+            "frames" => settings.frames = true,
             "all" => (settings.leaks, settings.uninitialised) = (true, true),
             _ => say::line(format_args!(
-                "{CHECK} takes 1, leaks, uninitialised or all, and not {name}"
+                "{CHECK} takes 1, leaks, uninitialised, frames or all, and not {name}"
             )),
         }
         settings.on = true;

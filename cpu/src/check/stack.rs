@@ -169,6 +169,11 @@ impl Frame {
         rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
     }
 
+    /// Whether its function is known.
+    pub fn is_named(&self) -> bool {
+        !self.function.starts_with(['+', '0'])
+    }
+
     /// One line.
     pub fn line(&self) -> String {
         let mut line = self.function.clone();

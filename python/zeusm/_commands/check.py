@@ -13,13 +13,6 @@ HELP = (
     "memory, accesses outside of allocations and to freed memory, races. The exit status is 86 if something was found."
 )
 
-#: Pools hand out parts of one allocation, whose neighbours the checker cannot tell from each other.
-WITHOUT_POOLS = {
-    "ZEUSM_POOL": "0",
-    "UR_L0_DISABLE_USM_ALLOCATOR": "1",
-    "SYCL_PI_LEVEL_ZERO_DISABLE_USM_ALLOCATOR": "1",
-}
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
@@ -29,6 +22,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--uninitialised",
         action="store_true",
         help="report copies to the host of bytes that were never written",
+    )
+    parser.add_argument(
+        "--frames",
+        action="store_true",
+        help="print all frames of the stacks, also those of installed packages and of compiled functions",
     )
     parser.add_argument(
         "--report", metavar="PATH", help="write the report there, as JSON; %%p is the process id"
@@ -86,9 +84,7 @@ def call(options: Namespace) -> int:
         environment = environment_for(runtime)
     except (zeusm.LevelZeroError, ValueError) as error:
         return failure(NAME, error, 1)
-    for name, value in WITHOUT_POOLS.items():
-        environment.setdefault(name, value)
-    further = [name for name in ("leaks", "uninitialised") if getattr(options, name)]
+    further = [name for name in ("leaks", "uninitialised", "frames") if getattr(options, name)]
     environment["ZEUSM_CHECK"] = ",".join(["1", *further])
     for option, variable in {
         options.report: "ZEUSM_CHECK_REPORT",

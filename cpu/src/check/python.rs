@@ -1,0 +1,268 @@
+//! The Python frames of the calling thread, where the process has an interpreter.
+//!
+//! CPython's `faulthandler` writes them, as for a crash: with or without the interpreter's lock, without an allocation, and so
+//! that a signal handler can do it. It is registered for a signal that nobody sends, with a pipe as its file, and the checker calls
+//! its handler as a function. So nothing here depends on the version of Python.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fs::File;
+use std::io::Read;
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use crate::process::at_fork::{AtFork, ForkLock};
+use crate::process::sync::Mutex;
+use crate::system::descriptor::OwnFile;
+
+/// The longest text that is kept, of the innermost frames.
+pub const LONGEST: usize = 8192;
+/// The line in place of the outer frames that are not kept.
+const MORE: &str = "... and frames further out";
+/// What `faulthandler` writes in that place, after 100 frames.
+const ITS_MORE: &str = "  ...";
+
+/// The handler that writes the frames.
+struct Writer {
+    signal: c_int,
+    handler: extern "C" fn(c_int),
+    input: OwnFile,
+    output: OwnFile,
+}
+
+/// A handler of a fault may take the lock: the fault is at an access to an allocation, which no code makes that holds it.
+static WRITER: ForkLock<Mutex<Option<Writer>>> = ForkLock::new(Mutex::new(None));
+
+/// The writer's lock, which a fork holds so that it copies an empty pipe.
+pub fn at_fork() -> &'static dyn AtFork {
+    &WRITER
+}
+
+/// Looks for an interpreter, unless one was found. The caller is a call of Level Zero that holds no lock, as this may wait for the
+/// interpreter's.
+pub fn find() {
+    if WRITER.lock().is_some() {
+        return;
+    }
+    let Some((input, output)) = pipe() else {
+        return;
+    };
+    // SAFETY: the symbols of a process with CPython have the types of its C API, and the thread holds no lock.
+    if let Some((signal, handler)) = unsafe { register(input.as_raw_fd()) } {
+        let files = OwnFile::new(input).and_then(|input| Ok((input, OwnFile::new(output)?)));
+        *WRITER.lock() = files.ok().map(|(input, output)| Writer {
+            signal,
+            handler,
+            input,
+            output,
+        });
+    }
+}
+
+/// Gives the child of a fork a pipe of its own.
+pub fn child() {
+    let mut writer = WRITER.lock();
+    *writer = writer.take().and_then(|mut writer| {
+        let (input, output) = pipe()?;
+        let number = writer.input.get()?.as_raw_fd();
+        // SAFETY: the number is that of the parent's pipe, which the handler writes to.
+        let is_replaced = unsafe { libc::dup3(input.as_raw_fd(), number, libc::O_CLOEXEC) } >= 0;
+        // SAFETY: the descriptor is open, and its owner finds that it is another file now.
+        let input = is_replaced.then(|| unsafe { File::from_raw_fd(number) })?;
+        writer.input = OwnFile::new(input).ok()?;
+        writer.output = OwnFile::new(output).ok()?;
+        Some(writer)
+    });
+}
+
+/// Both ends of a pipe, which neither writes nor reads wait for. Their numbers are above those of the standard streams.
+fn pipe() -> Option<(File, File)> {
+    let mut ends = [0; 2];
+    // SAFETY: there is room for both ends.
+    let made = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) };
+    // SAFETY: the descriptors are new and have no other owner.
+    let [output, input] =
+        (made == 0).then(|| ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) }.into()))?;
+    Some((input, output))
+}
+
+/// Registers `faulthandler` for a signal that has no handler, with a file. Returns the signal and the handler.
+///
+/// # Safety
+/// If the process has symbols of these names, they are those of CPython. The thread holds no lock that another one may wait for with
+/// the interpreter's lock.
+unsafe fn register(file: c_int) -> Option<(c_int, extern "C" fn(c_int))> {
+    type Query = unsafe extern "C" fn() -> c_int;
+    type Release = unsafe extern "C" fn(c_int);
+    type Object = *mut c_void;
+    type Get = unsafe extern "C" fn() -> Object;
+    type Import = unsafe extern "C" fn(*const c_char) -> Object;
+    type Call = unsafe extern "C" fn(Object, *const c_char, *const c_char, ...) -> Object;
+    type Drop = unsafe extern "C" fn(Object);
+    // SAFETY: the caller vouches for the symbols, whose types these are.
+    unsafe {
+        let is_initialized: Query = symbol(c"Py_IsInitialized")?;
+        let is_finalizing: Option<Query> =
+            symbol(c"Py_IsFinalizing").or_else(|| symbol(c"_Py_IsFinalizing"));
+        let this_thread: Get = symbol(c"PyGILState_GetThisThreadState")?;
+        // A thread that is not Python's may be waited for with the interpreter's lock.
+        if is_initialized() == 0
+            || is_finalizing.is_none_or(|ask| ask() != 0)
+            || this_thread().is_null()
+        {
+            return None;
+        }
+        let (ensure, release): (Query, Release) = (
+            symbol(c"PyGILState_Ensure")?,
+            symbol(c"PyGILState_Release")?,
+        );
+        let (import, call): (Import, Call) = (
+            symbol(c"PyImport_ImportModule")?,
+            symbol(c"PyObject_CallMethod")?,
+        );
+        let (occurred, clear): (Get, Get) = (symbol(c"PyErr_Occurred")?, symbol(c"PyErr_Clear")?);
+        let drop: Drop = symbol(c"Py_DecRef")?;
+        let signal = (libc::SIGRTMIN()..=libc::SIGRTMAX())
+            .rev()
+            .find(|signal| action(*signal).sa_sigaction == libc::SIG_DFL)?;
+        let state = ensure();
+        // The import may run Python code, which must not find an exception.
+        if occurred().is_null() {
+            let module = import(c"faulthandler".as_ptr());
+            if !module.is_null() {
+                let (name, types) = (c"register", c"iiii");
+                drop(call(
+                    module,
+                    name.as_ptr(),
+                    types.as_ptr(),
+                    signal,
+                    file,
+                    0,
+                    0,
+                ));
+                drop(module);
+            }
+            clear();
+        }
+        release(state);
+        let action = action(signal);
+        let is_plain = action.sa_flags & libc::SA_SIGINFO == 0;
+        let handler = Some(action.sa_sigaction).filter(|it| is_plain && *it != libc::SIG_DFL)?;
+        Some((
+            signal,
+            mem::transmute::<usize, extern "C" fn(c_int)>(handler),
+        ))
+    }
+}
+
+/// A function of the process.
+///
+/// # Safety
+/// `F` is its type.
+unsafe fn symbol<F: Copy>(name: &CStr) -> Option<F> {
+    // SAFETY: the name is a C string.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // SAFETY: the caller vouches for the type, a function pointer.
+    (!found.is_null()).then(|| unsafe { mem::transmute_copy(&found) })
+}
+
+/// What the process does about a signal.
+fn action(signal: c_int) -> libc::sigaction {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the call writes the action; zeros are a valid one.
+    unsafe {
+        libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    }
+}
+
+/// Writes the frames into `text`, one a line, the innermost first, and returns the length. A signal handler can call it.
+pub fn dump(text: &mut [u8]) -> usize {
+    let writer = WRITER.lock();
+    writer.as_ref().map_or(0, |writer| writer.dump(text))
+}
+
+impl Writer {
+    fn dump(&self, text: &mut [u8]) -> usize {
+        // The interpreter restores the action at its end.
+        if action(self.signal).sa_sigaction != self.handler as usize {
+            return 0;
+        }
+        let (Some(_), Some(mut output)) = (self.input.get(), self.output.get()) else {
+            return 0;
+        };
+        (self.handler)(self.signal);
+        let mut length = 0;
+        while let Ok(more @ 1..) = output.read(&mut text[length..]) {
+            length += more;
+        }
+        if length == text.len() {
+            // The rest of what does not fit.
+            while let Ok(1..) = output.read(&mut [0; 512]) {}
+        }
+        length
+    }
+}
+
+/// The frames in a text of [`dump`].
+pub fn frames(text: &[u8]) -> Vec<String> {
+    let is_whole = text.len() < LONGEST;
+    let text = String::from_utf8_lossy(text);
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let mut frames: Vec<_> = whole
+        .lines()
+        .filter_map(|line| line.strip_prefix("  File "))
+        .map(|frame| format!("File {}", unescaped(frame)))
+        .collect();
+    if !is_whole || whole.ends_with(ITS_MORE) {
+        frames.push(MORE.to_owned());
+    }
+    frames
+}
+
+/// A line with the characters in place of `\xe9`, `\u1234` and `\U0001f600`.
+fn unescaped(line: &str) -> String {
+    let mut parts = line.split('\\');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = match part.as_bytes().first() {
+            Some(b'x') => 2,
+            Some(b'u') => 4,
+            Some(b'U') => 8,
+            _ => 0,
+        };
+        let code = part.get(1..=digits).filter(|_| digits > 0);
+        let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
+        match code.and_then(char::from_u32) {
+            Some(character) => {
+                text.push(character);
+                text += &part[1 + digits..];
+            }
+            None => text = text + "\\" + part,
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_those_of_whole_lines() {
+        let text = "Stack (most recent call first):\n  File \"pr\\xf6gram \\u4e00 \\U0001f600 a\\b.py\", line 3 in f\n";
+        let frame = "File \"prögram 一 😀 a\\b.py\", line 3 in f";
+        assert_eq!(frames(text.as_bytes()), [frame]);
+        let more = format!("{text}  ...\n");
+        assert_eq!(frames(more.as_bytes()), [frame, MORE]);
+        let mut long = [b'x'; LONGEST];
+        long[..text.len()].copy_from_slice(text.as_bytes());
+        assert_eq!(frames(&long), [frame, MORE]);
+    }
+
+    #[test]
+    fn there_is_no_interpreter_here() {
+        find();
+        assert_eq!(dump(&mut [0; 100]), 0);
+    }
+}
