@@ -1,7 +1,8 @@
 """Runs targets of make beside each other: `parts.py [--jobs N] [--logs FOLDER] [--make COMMAND] PART... [NAME=VALUE...]`.
 
 Each part's output goes to a file of FOLDER. It is printed if the part fails; of one that passes, only how many tests passed,
-which were skipped, and the time. At the end stand the 25 slowest tests of all parts, as pytest and the Rust tests report them.
+which were skipped, and the time. At the end stand the 25 slowest tests of all parts, as pytest and the Rust tests report them, and
+how many tests passed and failed.
 """
 
 import argparse
@@ -22,10 +23,11 @@ ENVIRONMENT = {
     if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 }
 PYTEST_TIME = re.compile(r"^([\d.]+)s (?:call|setup|teardown) +(\S.*)$")
-PYTEST_SUMMARY = re.compile(r"^=+ (.*\bpassed\b.*?) =+$")
+PYTEST_SUMMARY = re.compile(r"^=+ (.*\d (?:passed|failed|error).*?) =+$")
 RUST_PROGRAM = re.compile(r"^ +Running (?:unittests )?(\S+) \(")
 RUST_TIME = re.compile(r"^test (\S+) .*<([\d.]+)s>$")
-RUST_SUMMARY = re.compile(r"^test result: ok\. (\d+) passed")
+RUST_SUMMARY = re.compile(r"^test result: .* (\d+) passed; (\d+) failed")
+COUNTS = re.compile(r"(\d+) (passed|failed|error)")
 
 printing = threading.Lock()
 
@@ -33,11 +35,20 @@ printing = threading.Lock()
 def report(lines):
     """What to print of a part that passed."""
     summaries = [match[1] for line in lines if (match := PYTEST_SUMMARY.match(line))]
-    passed = sum(int(match[1]) for line in lines if (match := RUST_SUMMARY.match(line)))
-    if passed:
-        summaries.append(f"{passed} passed")
+    if rust := counts(lines, RUST_SUMMARY)["passed"]:
+        summaries.append(f"{rust} passed")
     skipped = [f"    {line}" for line in lines if line.startswith(("SKIPPED ", "XFAIL "))]
     return "; ".join(summaries), skipped
+
+
+def counts(lines, *summaries):
+    """How many tests passed and failed by the runners' closing lines."""
+    total = {"passed": 0, "failed": 0, "error": 0}
+    for line in lines:
+        if any(summary.match(line) for summary in summaries):
+            for number, outcome in COUNTS.findall(line):
+                total[outcome] += int(number)
+    return total
 
 
 def times(part, lines):
@@ -105,8 +116,11 @@ def main():
     print(
         f"failed: {', '.join(failed)}"
         if failed
-        else f"all passed in {duration(time.monotonic() - begin)}"
+        else f"all parts passed in {duration(time.monotonic() - begin)}"
     )
+    all_lines = [line for result in results.values() for line in result.result()[1]]
+    total = counts(all_lines, PYTEST_SUMMARY, RUST_SUMMARY)
+    print(f"{total['passed']} passed, {total['failed'] + total['error']} failed")
     sys.exit(1 if failed else 0)
 
 
