@@ -32,7 +32,7 @@ $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
 
 # What the wheel is built from.
 SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/build_backend.py tools/third_party.py \
-	build.rs src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
+	build.rs process src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
 
 dist/.built: $(SOURCES) $(VENV)/.requirements
 	@rm -f dist/*.whl

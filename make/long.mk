@@ -94,7 +94,8 @@ test-loom: | setup ## Loom models of the synchronisation, in every interleaving 
 # foreign functions, so it runs the tests that call no driver; and it is slow, so they are smaller under it.
 MIRI := MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 CARGO_TARGET_DIR=$(TARGET)/miri $(CARGO) +nightly miri test --locked
 test-miri: | setup ## Unsafe code of suai, dlpack, process and the pool under Miri
-	$(MIRI) --lib -- suai:: dlpack:: pool:: process:: --skip a_child --skip event:: --skip sycl::
+	$(MIRI) -p zeusm-process --lib -- --skip a_child
+	$(MIRI) --lib -- suai:: dlpack:: pool:: exit:: --skip a_child --skip event:: --skip sycl::
 	$(MIRI) --test pool -- --skip level_zero
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')

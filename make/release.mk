@@ -57,7 +57,7 @@ audit: ## The licences and sources of what is linked
 	$(CARGO) deny --workspace --locked check $(AUDIT)
 
 # The crates that are published, in order. The bindings go with level-zero-sys, for documentation services without headers.
-CRATES := level-zero-sys zeusm zeusm-cpu
+CRATES := zeusm-process level-zero-sys zeusm zeusm-cpu
 .PHONY: package
 package: | setup ## Packages and builds each crate as `cargo publish` does, and the documentation without headers
 	sh tools/package.sh $(CRATES)

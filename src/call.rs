@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 macro_rules! call {
     ($library:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
         match $library.$function {
-            Some(function) if $crate::process::has_driver() => {
+            Some(function) if $crate::confinement::has_driver() => {
                 $crate::call::check(stringify!($function), function($($argument),*))
             }
             Some(_) => Err($crate::error::Error::Forked {

@@ -7,10 +7,10 @@ use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
 use once_cell::race::OnceBox;
+use zeusm_process::Owned;
 
 use crate::device::{Device, Driver};
 use crate::error::{Error, Result};
-use crate::process::Owned;
 
 /// A Level Zero context: either this crate's own, or a foreign one (of a SYCL runtime, for instance).
 ///

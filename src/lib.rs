@@ -30,18 +30,19 @@ pub use level_zero_sys as sys;
 
 #[macro_use]
 mod call;
+mod confinement;
 mod context;
 pub mod cuda;
 mod device;
 pub mod dlpack;
 mod error;
 mod event;
+pub mod exit;
 pub mod history;
 #[cfg(target_os = "linux")]
 pub mod ipc;
 mod kind;
 pub mod pool;
-pub mod process;
 mod queue;
 pub mod runtime;
 mod shared_library;

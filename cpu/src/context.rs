@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
+use zeusm_process::Lazy;
 
 use crate::abi::arguments::{check_flags, input_array, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
@@ -12,7 +13,6 @@ use crate::device;
 use crate::driver;
 use crate::handle::{object, register, resolve, retire};
 use crate::memory;
-use crate::process::sync::Lazy;
 
 object!(Context, sys::_ze_context_handle_t, Context);
 

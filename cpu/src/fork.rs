@@ -4,10 +4,10 @@
 //! - Locks that are held for microseconds guard the tables that a child inherits: handles, allocations, arenas and
 //!   exports. The forking thread takes all of them first, so that the child gets them unlocked and the tables
 //!   consistent. Lock order is that of `prepare`, in all threads.
-//! - State whose locks are held for longer, or that belongs to threads, is [`PerProcess`](process::PerProcess): a child
+//! - State whose locks are held for longer, or that belongs to threads, is [`Local`](zeusm_process::Local): a child
 //!   does not touch its parent's and creates its own on first use. The engine and the compiler are replaced in the same
 //!   way.
-//! - The state of lists, queues, events, fences and kernels is [`ForkSafe`](process::fork_safe::ForkSafe): a child
+//! - The state of lists, queues, events, fences and kernels is [`ForkSafe`](zeusm_process::ForkSafe): a child
 //!   finds them idle, with their settings and recorded commands.
 //! - The OpenCL runtime has locks and workers of its own, so a fork first waits until it is quiescent; for 20 ms at most,
 //!   if the child is expected to start another program.
@@ -20,6 +20,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use zeusm_process::{AtFork, ForkLock, Mutex};
+
+use crate::announcement;
 use crate::command_list::CommandList;
 use crate::context::Context;
 use crate::event::{Event, EventPool};
@@ -28,13 +31,10 @@ use crate::images::{Image, Sampler};
 use crate::kernel::Kernel;
 use crate::module::{BuildLog, Module};
 use crate::opencl::quiesce;
-use crate::process::announcement;
-use crate::process::at_fork::{AtFork, ForkLock};
-use crate::process::sync::Mutex;
 use crate::queue::Queue;
 use crate::queue::fence::Fence;
 use crate::virtual_memory::PhysicalMemory;
-use crate::{check, engine, memory, process, virtual_memory};
+use crate::{check, engine, memory, virtual_memory};
 
 /// Held by the thread that forks, from the first handler to the last.
 static FORKING: ForkLock<Mutex<()>> = ForkLock::new(Mutex::new(()));
@@ -61,8 +61,7 @@ fn tables() -> [&'static dyn AtFork; 12] {
 pub fn register_handlers() {
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.swap(true, Ordering::AcqRel) {
-        // SAFETY: the handlers take locks that no caller of fork holds, and release what they took.
-        unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+        zeusm_process::register(Some(prepare), Some(parent), Some(child));
     }
 }
 
@@ -91,7 +90,6 @@ extern "C" fn parent() {
 }
 
 extern "C" fn child() {
-    process::begin_generation();
     for table in tables() {
         table.child();
     }

@@ -3,8 +3,8 @@
 //!
 //! The modules in layers, from the ground up; `tools/layers.py` checks that none uses one above it:
 //!
-//! - `process`: locks, and state that a fork's child does not share. `system`: the machine, as the operating system
-//!   reports it. `abi`: result codes, arguments, extensible structures. `handle`: handles, checked on every use.
+//! - `announcement`: which forks have a child that uses the runtime. `system`: the machine, as the operating system reports it.
+//!   `abi`: result codes, arguments, extensible structures. `handle`: handles, checked on every use.
 //! - `check`: the checker, off by default, which the modules below tell what happens.
 //! - `memory`: allocations, the files that share them with other processes, and what keeps one alive while it is in use.
 //! - `engine`: the order of commands and the threads that execute them, whatever they do.
@@ -25,6 +25,7 @@
 #![allow(non_snake_case)]
 
 pub mod abi;
+pub mod announcement;
 pub mod check;
 pub mod command_list;
 pub mod compiler;
@@ -46,7 +47,6 @@ pub mod memory;
 pub mod module;
 pub mod opencl;
 pub mod operation;
-pub mod process;
 pub mod queue;
 pub mod spirv;
 pub mod sysman;

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyString};
-use zeusm::process::{self, Section};
+use zeusm::exit::Section;
 
 /// Whether the interpreter is free-threaded. Without a GIL another thread may submit an operation between a check of those in
 /// flight and the access after it.
@@ -126,7 +126,7 @@ pub(crate) fn wait_at_exit(py: Python<'_>) -> PyResult<()> {
 /// Registered with Python, so that the libraries whose functions for the exit have to run later are loaded.
 #[pyfunction]
 fn close() {
-    process::wait_at_exit();
+    zeusm::exit::wait_at_exit();
 }
 
 /// A string that is interned on first use, for [`intern`].

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::interpreter::function;
 use zeusm::history::{self, Holder, StackScope};
-use zeusm::process::{Local, Mutex};
+use zeusm_process::{Local, Mutex};
 
 /// The most frames of a stack; the outermost ones of a deeper stack are left out.
 const MOST_FRAMES: usize = 64;

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::ptr;
 
 use level_zero_sys as sys;
+use zeusm_process::{ForkLock, RwLock, held_at_fork};
 
 use super::{Device, Driver};
-use crate::process::{RwLock, held_at_fork};
 
 type Table = BTreeMap<usize, Device>;
 
 /// By the handle's address; a handle is valid until the process exits. A thread that holds the lock does not call other
 /// modules. A fork's child inherits the table.
-static KNOWN: RwLock<Table> = RwLock::new(Table::new());
-held_at_fork!(KNOWN: Table);
+static KNOWN: ForkLock<RwLock<Table>> = ForkLock::new(RwLock::new(Table::new()));
+held_at_fork!(KNOWN);
 
 /// Adds a device, unless its handle is known; returns the one of the handle, which records whether the device is lost.
 pub(super) fn register(device: Device) -> Device {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use level_zero_sys as sys;
 
 use super::Device;
+use crate::confinement::has_driver;
 use crate::error::{Error, Result};
-use crate::process::has_driver;
 
 /// How often a device that may be lost is asked for its status, and the pause between two queries.
 const STATUS_QUERIES: u32 = 5;

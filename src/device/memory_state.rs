@@ -9,8 +9,8 @@ use level_zero_sys as sys;
 
 use super::Device;
 use crate::call::{check, enumerate};
+use crate::confinement::has_driver;
 use crate::error::{Error, Result};
-use crate::process::has_driver;
 
 /// The variable that enables system management in drivers of older specifications, where a device's handle is also its
 /// handle there.

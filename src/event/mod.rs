@@ -14,7 +14,8 @@ pub(crate) use self::pool::EventPool;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::process::{Owned, Section};
+use crate::exit::Section;
+use zeusm_process::Owned;
 
 /// The shortest wait after which the device's status is always queried: Intel's driver detects a hang only in waits
 /// of half a second, so that a sequence of shorter ones would not end.
@@ -439,7 +440,7 @@ mod tests {
 
     use super::*;
     use crate::Runtime;
-    use crate::process::in_child;
+    use zeusm_process::testing::in_child;
 
     fn event_pool() -> Arc<EventPool> {
         let device = Runtime::get().unwrap().default_device().unwrap();

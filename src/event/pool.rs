@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use level_zero_sys as sys;
 use once_cell::race::OnceBox;
+use zeusm_process::{Condvar, Mutex, Owned};
 
 use super::{Event, Inner};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::pool::retry_out_of_memory;
-use crate::process::{Condvar, Mutex, Owned};
 
 /// The number of events in a Level Zero event pool.
 const EVENTS_PER_POOL: u32 = 64;

@@ -42,7 +42,7 @@ pub use recorder::{Options, Recording};
 pub use stack::StackScope;
 
 use self::recorder::Recorder;
-use crate::process::{Local, Mutex, at_fork};
+use zeusm_process::{Local, Mutex, at_fork};
 
 /// Whether events are recorded. Nothing is published through it: the recorder has a lock.
 static ON: AtomicBool = AtomicBool::new(false);

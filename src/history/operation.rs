@@ -3,7 +3,7 @@
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
-use crate::process::Registry;
+use zeusm_process::Registry;
 
 /// An operation that a device executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
+use zeusm_process::MutexGuard;
 
 use super::Error;
 use super::export_table::{self, RemoteTable};
@@ -13,7 +14,6 @@ use super::handle::IpcHandle;
 use super::identity::{self, is_trusted};
 use super::imported_file::{self, ImportedFiles};
 use super::server::{self, ExportStatus};
-use crate::process::MutexGuard;
 
 /// A descriptor of another process's memory, if the driver uses one, and the lock under which it was received.
 pub struct Received {

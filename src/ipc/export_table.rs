@@ -12,11 +12,11 @@ use std::sync::Arc;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::Resource;
 use rustix::rand::GetRandomFlags;
+use zeusm_process::{Local, Mutex, MutexGuard};
 
 use super::authentication::Key;
 use super::own_descriptor::OwnDescriptor;
 use super::{Error, identity};
-use crate::process::{Local, Mutex, MutexGuard};
 
 /// The exports of this process.
 pub struct ExportTable {

@@ -13,13 +13,14 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use zeusm_process::{Local, Mutex, MutexGuard};
+
 use super::Error;
 use super::driver;
 use super::handle::{AllocationKey, IpcHandle};
 use super::identity::FileId;
 use crate::context::Context;
 use crate::device::{Device, Driver};
-use crate::process::{Local, Mutex, MutexGuard};
 
 /// A file, and the UUID of the device that it is mapped on.
 pub type FileKey = (FileId, [u8; 16]);

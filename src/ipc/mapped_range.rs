@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::process::{RwLock, held_at_fork};
+use zeusm_process::{ForkLock, RwLock, held_at_fork};
 
 /// The ends, by first address. Two mappings do not overlap.
 type Table = BTreeMap<usize, usize>;
 
 /// A fork's child inherits the table with the mappings.
-static REGISTERED: RwLock<Table> = RwLock::new(Table::new());
-held_at_fork!(REGISTERED: Table);
+static REGISTERED: ForkLock<RwLock<Table>> = ForkLock::new(RwLock::new(Table::new()));
+held_at_fork!(REGISTERED);
 
 /// The number of entries, which is 0 in most programs and read without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);

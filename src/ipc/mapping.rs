@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
+use zeusm_process::{Local, Mutex, Owned};
 
 use super::descriptor::Received;
 use super::handle::{AllocationKey, IpcHandle};
@@ -17,7 +18,6 @@ use super::{Error, descriptor, driver};
 use crate::context::Context;
 use crate::device::Device;
 use crate::pool;
-use crate::process::{Local, Mutex, Owned};
 use crate::usm::UsmKind;
 
 /// A range of another process's memory. Cheap to clone; it is unmapped when the last clone is dropped.

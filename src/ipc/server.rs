@@ -17,12 +17,12 @@ use rustix::net::{
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 use rustix::process::Uid;
+use zeusm_process::{ForkLock, Local, Mutex, RwLock, at_fork, held_at_fork};
 
 use super::export_table;
 use super::handle::IpcHandle;
 use super::identity::{FileId, is_trusted};
 use super::own_descriptor::OwnDescriptor;
-use crate::process::{Local, Mutex, RwLock, at_fork, held_at_fork};
 
 /// The server's timeout for one connection, which blocks the others meanwhile.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -68,8 +68,8 @@ static LISTENER: AtomicI32 = AtomicI32::new(-1);
 static FILE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// Held while the socket is made: a fork's child would not know of it.
-static BINDING: RwLock<()> = RwLock::new(());
-held_at_fork!(BINDING: ());
+static BINDING: ForkLock<RwLock<()>> = ForkLock::new(RwLock::new(()));
+held_at_fork!(BINDING);
 
 /// A fork's child has no thread that answers: clients would connect to its copy of the socket after the end of its parent,
 /// and wait.

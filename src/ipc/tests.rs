@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use proptest::prelude::*;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Resource, Rlimit};
+use zeusm_process::testing::in_child;
 
 use super::authentication::Key;
 use super::driver::{self, DriverHandle};
@@ -15,7 +16,6 @@ use super::export_table::{self, Entry, RemoteTable};
 use super::identity::{FileId, is_trusted};
 use super::own_descriptor::OwnDescriptor;
 use super::{Error, IpcHandle};
-use crate::process::in_child;
 use crate::usm::{Allocation, UsmKind};
 use crate::{Context, Runtime};
 

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
+use zeusm_process::{ForkLock, RwLock, held_at_fork};
+
 use super::provider::Chunk;
 use super::slab::{Slab, SlabKind};
 use crate::history::Place;
-use crate::process::{RwLock, held_at_fork};
 
 struct Registered {
     end: usize,
@@ -23,9 +24,9 @@ struct Registered {
 type Table = BTreeMap<usize, Registered>;
 
 /// A thread that holds the lock does not call other modules.
-static REGISTERED: RwLock<Table> = RwLock::new(Table::new());
+static REGISTERED: ForkLock<RwLock<Table>> = ForkLock::new(RwLock::new(Table::new()));
 
-held_at_fork!(REGISTERED: Table);
+held_at_fork!(REGISTERED);
 
 /// The result of a lookup of an address in the pools.
 #[derive(Clone, Debug, PartialEq, Eq)]

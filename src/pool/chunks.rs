@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use zeusm_process::{Condvar, Mutex};
+
 use super::address_map;
 use super::options::Options;
 use super::provider::{Chunk, Provider};
@@ -14,7 +16,6 @@ use super::slab::{MAX_PADDING, Slab, SlabKind};
 use super::transfers::Transfers;
 use crate::error::{Error, Result};
 use crate::history::{self, Place};
-use crate::process::{Condvar, Mutex};
 
 /// The timeout of the wait for transfers of other threads and for their calls of the provider, which may itself wait for an
 /// allocation.

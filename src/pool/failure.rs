@@ -5,8 +5,9 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
+use zeusm_process::Mutex;
+
 use crate::error::Result;
-use crate::process::Mutex;
 
 /// An allocation that failed even after all free memory was returned to the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,9 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use zeusm_process::atomic::{AtomicU32, Ordering};
+use zeusm_process::{Mutex, Owned, SpinGuard, SpinLock};
+
 use super::address_map;
 use super::chunks::{ChunkAllocator, FreeChunk};
 use super::failure::Callback;
@@ -16,8 +19,6 @@ use super::slab::{PoolPointer, Slab, SlabBlock, SlabKind};
 use super::statistics::{Statistics, total};
 use crate::error::{Error, Result};
 use crate::history;
-use crate::process::atomic::{AtomicU32, Ordering};
-use crate::process::{Mutex, Owned, SpinGuard, SpinLock};
 
 /// A shard on a cache line of its own, to avoid false sharing between threads with different shards.
 #[derive(Debug, Default)]

@@ -61,7 +61,7 @@ use self::inner::Inner;
 use self::slab::SlabBlock;
 use crate::error::{Error, Result};
 use crate::history::Place;
-use crate::process::{Local, Owned};
+use zeusm_process::{Local, Owned};
 
 /// A pool over a provider. Cheap to clone; any thread may use it.
 ///

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use zeusm_process::{Owned, Registry};
+
 use super::chunks::RETURN_TIMEOUT;
 use super::inner::Inner;
 use super::provider::Provider;
 use crate::error::{Error, Result};
-use crate::process::{Owned, Registry};
 
 /// A pool of any provider.
 trait FreeMemory: Send + Sync {

@@ -6,8 +6,9 @@
 //!
 //! A chunk in this cache counts as outstanding. All slots are drained before the provider is called for more memory.
 
+use zeusm_process::Mutex;
+
 use super::chunks::FreeChunk;
-use crate::process::Mutex;
 
 #[derive(Debug)]
 pub(super) struct ShardCache(Box<[PaddedSlot]>);

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use slab::Slab as Slots;
+use zeusm_process::Mutex;
 
 use super::address_map;
 use super::provider::Chunk;
 use super::sizes::SIZES;
 use super::slab::{PoolPointer, Slab, SlabBlock, SlabKind};
 use crate::history::Place;
-use crate::process::Mutex;
 
 /// All slabs of a size class, with their free blocks.
 #[derive(Debug, Default)]

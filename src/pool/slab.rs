@@ -7,8 +7,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use zeusm_process::atomic::{AtomicU32, Ordering};
+
 use super::provider::Chunk;
-use crate::process::atomic::{AtomicU32, Ordering};
 
 /// The pool of a slab. Its type depends on the provider, which is unknown here.
 #[derive(Clone, Copy, Debug)]

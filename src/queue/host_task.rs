@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use zeusm_process::Mutex;
+
 use super::{RawQueue, user_code};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::process::{Mutex, Section, wait_at_exit};
+use crate::exit::{Section, wait_at_exit};
 
 pub(super) type Task = Box<dyn FnOnce() + Send>;
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use level_zero_sys as sys;
+use zeusm_process::{Condvar, Mutex, MutexGuard};
 
 use super::command_list::CommandList;
 use super::host_task::Worker;
@@ -19,7 +20,6 @@ use crate::error::{Error, Result};
 use crate::event::{Event, EventPool, retry};
 use crate::history::InFlight;
 use crate::pool::retry_out_of_memory;
-use crate::process::{Condvar, Mutex, MutexGuard};
 
 /// A command list and its operations.
 pub(super) struct List {

@@ -42,7 +42,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::process::Local;
+use zeusm_process::Local;
 
 /// An in-order queue of copies and fills by pointers. Cheap to clone; any thread may use it.
 ///

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
+use zeusm_process::Mutex;
+
 use super::RawQueue;
 use crate::device::Clocks;
 use crate::event::Event;
 use crate::history::{self, Executed, InFlight, Operation};
-use crate::process::Mutex;
 
 /// How many operations are recorded with the lock held, which a submission may wait for.
 const BATCH: usize = 8;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::list::{List, State};
 use super::{RawQueue, user_code};
 use crate::event::Event;
-use crate::process::Section;
+use crate::exit::Section;
 
 /// The timeout of the wait for drops on other threads. Such a thread may wait for Python's GIL, on a busy machine for seconds.
 /// It may also run code that waits for a lock that the caller has, and then only the timeout ends the wait.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use level_zero_sys as sys;
+use zeusm_process::MutexGuard;
 
 use super::RawQueue;
 use super::list::{List, Retired, State};
@@ -14,7 +15,6 @@ use super::retained::may_drop;
 use super::user_code;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::process::MutexGuard;
 
 /// The timeout of a spin wait; a GPU needs about ten microseconds for a small operation.
 const SPIN_TIMEOUT: Duration = Duration::from_micros(20);

@@ -22,6 +22,7 @@ use std::ptr;
 
 use level_zero_sys as sys;
 use once_cell::race::{OnceBox, OnceRef};
+use zeusm_process::{Local, Mutex};
 
 pub use choice::{Choice, RUNTIME_VARIABLE};
 pub use cpu_devices::CpuDevices;
@@ -30,9 +31,9 @@ pub use forks::AnnouncedForks;
 pub use platform::{CPU_LIBRARY_VARIABLE, GpuNode, gpu_nodes};
 
 use crate::call::last_error;
+use crate::confinement;
 use crate::device::{Device, Driver};
 use crate::error::{Error, Result};
-use crate::process::{self, Local, Mutex};
 use crate::shared_library;
 
 /// The origin of the Level Zero library.
@@ -323,7 +324,7 @@ impl Hardware {
         }
         // Of all drivers, only the CPU runtime works in a fork's child.
         if !drivers.iter().all(Driver::is_cpu_runtime) {
-            process::confine_driver();
+            confinement::confine_driver();
         }
         Ok(Self { drivers, devices })
     }
@@ -332,7 +333,7 @@ impl Hardware {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::process::in_child;
+    use zeusm_process::testing::in_child;
 
     #[test]
     fn a_child_selects_although_its_parent_was_selecting() {

@@ -8,6 +8,8 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use zeusm_process::Owned;
+
 use super::{LevelZeroProvider, context_map, exports, pools_enabled};
 use crate::context::Context;
 use crate::device::Device;
@@ -15,7 +17,6 @@ use crate::error::{Error, Result};
 use crate::history::{self, Failure, Place};
 use crate::kind::UsmKind;
 use crate::pool::{self, Block, Pool, Provider};
-use crate::process::Owned;
 
 /// An allocation of USM whose kind is known at run time only. The drop frees it.
 ///

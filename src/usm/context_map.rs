@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use level_zero_sys as sys;
+use zeusm_process::{ForkLock, RwLock, held_at_fork};
 
 use crate::history::Place;
-use crate::process::{RwLock, held_at_fork};
 
 struct Registered {
     end: usize,
@@ -19,8 +19,8 @@ struct Registered {
 type Table = BTreeMap<usize, Registered>;
 
 /// By base address; addresses are unique in the process, whatever their context. A fork's child inherits the table.
-static REGISTERED: RwLock<Table> = RwLock::new(Table::new());
-held_at_fork!(REGISTERED: Table);
+static REGISTERED: ForkLock<RwLock<Table>> = ForkLock::new(RwLock::new(Table::new()));
+held_at_fork!(REGISTERED);
 
 /// Registers an allocation.
 pub(crate) fn register(base: usize, size: usize, place: Place, is_unpooled: bool) {
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
     use crate::kind::UsmKind;
-    use crate::process::in_child;
+    use zeusm_process::testing::in_child;
 
     fn of(context: sys::ze_context_handle_t) -> Place {
         Place::new(UsmKind::Host, 0, context.addr())

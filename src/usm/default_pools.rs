@@ -3,13 +3,13 @@
 use std::env;
 
 use once_cell::race::OnceBool;
+use zeusm_process::Local;
 
 use super::LevelZeroProvider;
 use crate::context::Context;
 use crate::device::Device;
 use crate::kind::UsmKind;
 use crate::pool::{Options, Pool};
-use crate::process::Local;
 
 /// The environment variable that disables the default pools with the value `0`.
 pub const POOL_VARIABLE: &str = "ZEUSM_POOL";

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::process::{Local, Mutex};
+use zeusm_process::{Local, Mutex};
 
 pub(super) type Export = Arc<dyn Any + Send + Sync>;
 

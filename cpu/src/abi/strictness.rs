@@ -2,7 +2,7 @@
 
 use std::env;
 
-use crate::process::sync::Lazy;
+use zeusm_process::Lazy;
 
 /// With `1`, arguments are checked by the letter of the specification. For tests.
 const STRICT: &str = "ZEUSM_CPU_STRICT";

@@ -13,9 +13,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use libc::{c_int, c_void, siginfo_t};
-
-use crate::process::at_fork::{AtFork, ForkLock};
-use crate::process::sync::Mutex;
+use zeusm_process::{AtFork, ForkLock, Mutex};
 
 /// The type of a handler with `SA_SIGINFO`.
 pub type Handler = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);

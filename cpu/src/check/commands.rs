@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use zeusm_process::{Local, Mutex};
+
 use super::finding::{Finding, Kind};
 use super::place::{Place, Set, Wait};
 use super::stack::Stack;
@@ -19,8 +21,6 @@ use super::suspects::{Suspect, Suspects};
 use super::uses::Uses;
 use super::watch::Watch;
 use super::{repeats, report, table, threads};
-use crate::process::PerProcess;
-use crate::process::sync::Mutex;
 
 /// The most commands in the table; the oldest leave it.
 const MOST: usize = 512;
@@ -70,7 +70,7 @@ struct Stream {
     all: Set,
 }
 
-static COMMANDS: PerProcess<Mutex<Commands>> = PerProcess::new();
+static COMMANDS: Local<Mutex<Commands>> = Local::new();
 
 /// A command is being submitted, which waits for the signals `waits`. `promise` promises the signal that it sets, and returns
 /// it. Both are called with the table's lock: other threads see the promise and the command at once.
@@ -92,7 +92,7 @@ pub fn submit(
     } else {
         Stack::capture()
     };
-    let mut commands = COMMANDS.get().lock();
+    let mut commands = COMMANDS.get_or_default().lock();
     let (ordered, signal) = commands.order(place, waits, promise);
     // Those that have waited for its signal are after it.
     let after = signal.map(|signal| commands.resolve_signal(signal, &ordered));
@@ -112,7 +112,7 @@ pub fn submit(
 
 /// The host is about to set a signal. `promise` promises that, for the threads that submit commands before it is set.
 pub fn host_signals(signal: usize, promise: impl FnOnce()) {
-    let mut commands = COMMANDS.get().lock();
+    let mut commands = COMMANDS.get_or_default().lock();
     promise();
     commands.events.remove(&signal);
     commands.resolve_signal(signal, &Ordered::default());
@@ -123,7 +123,7 @@ pub fn host_signals(signal: usize, promise: impl FnOnce()) {
 
 /// The host resets a signal, which stands for no command any more. Whether a command may still have to set it.
 pub fn host_resets(signal: usize) -> bool {
-    let mut commands = COMMANDS.get().lock();
+    let mut commands = COMMANDS.get_or_default().lock();
     commands.events.remove(&signal);
     let mut pending = commands.pending.values();
     pending.any(|command| command.signal == Some(signal))
@@ -131,7 +131,7 @@ pub fn host_resets(signal: usize) -> bool {
 
 /// The host has waited for a signal.
 pub fn waited_for_signal(signal: usize) {
-    let mut commands = COMMANDS.get().lock();
+    let mut commands = COMMANDS.get_or_default().lock();
     if let Some(done) = commands.events.remove(&signal) {
         commands.complete(&done);
     }
@@ -139,7 +139,7 @@ pub fn waited_for_signal(signal: usize) {
 
 /// The host has waited for all commands of a stream.
 pub fn waited_for_stream(stream: usize) {
-    let mut commands = COMMANDS.get().lock();
+    let mut commands = COMMANDS.get_or_default().lock();
     if let Some(done) = commands.streams.remove(&stream) {
         commands.complete(&done.all);
     }
@@ -148,7 +148,7 @@ pub fn waited_for_stream(stream: usize) {
 /// A command in the table that accesses the allocation: what it is and where it was submitted.
 pub fn using(watch: &Watch) -> Option<(String, Stack)> {
     let range = watch.base..watch.base + watch.size;
-    let commands = COMMANDS.get().lock();
+    let commands = COMMANDS.get_or_default().lock();
     let mut pending = commands.pending.values();
     let command = pending.find(|command| command.uses.touches(&range))?;
     Some((command.uses.what.clone(), command.stack.clone()))
@@ -158,7 +158,7 @@ pub fn using(watch: &Watch) -> Option<(String, Stack)> {
 /// no memory of the program is accessed with the table's lock.
 pub fn is_written(watch: &Watch, address: usize) -> bool {
     let range = watch.base..watch.base + watch.size;
-    let commands = COMMANDS.get().lock();
+    let commands = COMMANDS.get_or_default().lock();
     let mut pending = commands.pending.values();
     pending.any(|command| command.may_write(address, &range))
 }
@@ -166,7 +166,7 @@ pub fn is_written(watch: &Watch, address: usize) -> bool {
 /// The last command in the table that may write the byte at `address` of the allocation.
 pub fn writing(watch: &Watch, address: usize) -> Option<(String, Stack)> {
     let range = watch.base..watch.base + watch.size;
-    let commands = COMMANDS.get().lock();
+    let commands = COMMANDS.get_or_default().lock();
     let mut pending = commands.pending.values().rev();
     let command = pending.find(|command| command.may_write(address, &range))?;
     Some((command.uses.what.clone(), command.stack.clone()))
@@ -176,7 +176,7 @@ pub fn writing(watch: &Watch, address: usize) -> Option<(String, Stack)> {
 pub fn kernels(watch: &Watch) -> Vec<(String, Stack)> {
     const NAMED: usize = 4;
     let range = watch.base..watch.base + watch.size;
-    let commands = COMMANDS.get().lock();
+    let commands = COMMANDS.get_or_default().lock();
     let kernels = || {
         commands
             .pending

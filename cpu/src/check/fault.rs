@@ -14,6 +14,7 @@ use std::thread;
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use rustix::thread::futex;
+use zeusm_process::{AtFork, Local, Mutex};
 
 use super::chain::{Chain, levels};
 use super::finding::{Finding, Kind};
@@ -21,9 +22,6 @@ use super::repeats::{Answer, Repeats};
 use super::stack::{DEEPEST, Stack, native_frames};
 use super::watch::{Access, Watch};
 use super::{commands, python, report, say, step, table, threads};
-use crate::process::PerProcess;
-use crate::process::at_fork::AtFork;
-use crate::process::sync::Mutex;
 
 /// A fault that the reporter turns into a finding.
 struct Fault {
@@ -76,7 +74,7 @@ const IDLE: u32 = 0;
 const REPORTED: u32 = 1;
 
 /// A child of a fork lacks the threads that may have been in the middle of it. [`start_reporter`] creates it.
-static HANDOVER: PerProcess<Handover> = PerProcess::new();
+static HANDOVER: Local<Handover> = Local::new();
 
 /// The handlers of `SIGSEGV`.
 static HANDLERS: Chain = Chain::new(libc::SIGSEGV, 0, levels!(handle));
@@ -101,7 +99,7 @@ pub fn stay_installed() {
 
 /// Starts the thread that reports; the child of a fork needs one of its own.
 pub fn start_reporter() {
-    let handover = HANDOVER.get();
+    let handover = HANDOVER.get_or_default();
     let reporter = thread::Builder::new().name("zeusm-cpu-check".to_owned());
     let is_served = reporter.spawn(serve).is_ok();
     handover.is_served.store(is_served, Ordering::Release);
@@ -157,7 +155,7 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *mut ucontext_t) -> 
     if is_allowed {
         return true;
     }
-    let handover = HANDOVER.get();
+    let handover = HANDOVER.get_or_default();
     // The thread that reports can end only in a turn.
     let _turn = handover.turn.lock();
     if !handover.is_served.load(Ordering::Acquire) {
@@ -285,7 +283,7 @@ unsafe fn registers(_: *const ucontext_t) -> (usize, Option<bool>) {
 /// The life of the thread that reports.
 fn serve() {
     block_signals();
-    let service = Service(HANDOVER.get());
+    let service = Service(HANDOVER.get_or_default());
     let Handover { fault, state, .. } = service.0;
     loop {
         while state.load(Ordering::Acquire) == IDLE {

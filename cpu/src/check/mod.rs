@@ -46,8 +46,7 @@ pub use stack::Stack;
 pub use threads::DeviceCode;
 pub use uses::Uses;
 pub use watch::{Properties, Watch};
-
-use crate::process::at_fork::AtFork;
+use zeusm_process::AtFork;
 
 static ON: AtomicBool = AtomicBool::new(false);
 

@@ -11,8 +11,8 @@ use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-use crate::process::at_fork::{AtFork, ForkLock};
-use crate::process::sync::Mutex;
+use zeusm_process::{AtFork, ForkLock, Mutex};
+
 use crate::system::descriptor::OwnFile;
 
 /// The longest text that is kept, of the innermost frames.

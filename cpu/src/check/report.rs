@@ -1,12 +1,10 @@
 //! The report: findings on the standard error and in a file, without those that are suppressed, and the exit status.
 
 use serde::Serialize;
+use zeusm_process::{AtFork, ForkLock, Local, Mutex};
 
 use super::finding::{Finding, Report};
 use super::{file, say, settings, suppressions};
-use crate::process::PerProcess;
-use crate::process::at_fork::{AtFork, ForkLock};
-use crate::process::sync::Mutex;
 
 /// The most findings of a process that are reported.
 const MOST: usize = 100;
@@ -28,7 +26,7 @@ impl Found {
     }
 }
 
-static FOUND: PerProcess<Mutex<Found>> = PerProcess::new();
+static FOUND: Local<Mutex<Found>> = Local::new();
 
 /// Held while a finding is resolved and written. That takes locks of libraries, which a child of a fork must get unlocked.
 static ADDING: ForkLock<Mutex<()>> = ForkLock::new(Mutex::new(()));
@@ -51,11 +49,11 @@ struct Document<'a> {
 /// that is reported are not resolved, which takes most of the time.
 pub fn add(finding: Finding) {
     let _adding = ADDING.lock();
-    if FOUND.get().lock().leaves_out() {
+    if FOUND.get_or_default().lock().leaves_out() {
         return;
     }
     let report = finding.resolve();
-    let mut found = FOUND.get().lock();
+    let mut found = FOUND.get_or_default().lock();
     if suppressions::cover(&report) {
         found.suppressed += 1;
     } else if let Some(earlier) = found.reports.iter_mut().find(|it| it.repeats(&report)) {
@@ -70,7 +68,7 @@ pub fn add(finding: Finding) {
 /// Counts a finding that is not described. The handler of a fault may call it after this process has added a finding: no code
 /// that holds the lock accesses memory of the program, and the state exists.
 pub fn leave_out() {
-    FOUND.get().lock().left_out += 1;
+    FOUND.get_or_default().lock().left_out += 1;
 }
 
 /// Writes all findings so far into the report, if there is one.
@@ -98,7 +96,7 @@ fn write(found: &Found, is_end: bool) {
 
 /// Reports the end of a process. Returns its exit status, unless that is the program's own.
 pub fn finish() -> Option<i32> {
-    let found = FOUND.get().lock();
+    let found = FOUND.get_or_default().lock();
     write(&found, true);
     let count = found.reports.len();
     if count == 0 && found.left_out == 0 {

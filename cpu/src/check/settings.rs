@@ -3,8 +3,9 @@
 use std::env;
 use std::path::PathBuf;
 
+use zeusm_process::Lazy;
+
 use super::say;
-use crate::process::sync::Lazy;
 use crate::system::environment;
 
 /// Turns the checker on: `1`, or a list of names of further checks.

@@ -6,10 +6,9 @@ use std::mem::MaybeUninit;
 
 use serde::Serialize;
 use smallvec::SmallVec;
+use zeusm_process::{Local, Mutex};
 
 use super::python;
-use crate::process::PerProcess;
-use crate::process::sync::Mutex;
 use crate::system::library::library_of;
 
 /// The most native frames of a stack that are kept.
@@ -22,7 +21,7 @@ const MOST_KNOWN: usize = 4096;
 type Frames = HashMap<(usize, usize), Vec<Frame>>;
 
 /// The frames that were resolved: a search of the debug information takes long, and findings in a loop have the same stacks.
-static KNOWN: PerProcess<Mutex<Frames>> = PerProcess::new();
+static KNOWN: Local<Mutex<Frames>> = Local::new();
 
 /// The stack of a thread at some moment.
 #[derive(Clone, Debug, Default)]
@@ -121,7 +120,7 @@ impl Frame {
         let (library, base) = library_of(address);
         let is_own = base.is_some() && base == library_of(Self::at as *const () as usize).1;
         let key = (address, base.unwrap_or(0));
-        if let Some(known) = KNOWN.get().lock().get(&key) {
+        if let Some(known) = KNOWN.get_or_default().lock().get(&key) {
             return known.clone();
         }
         let mut frames = Vec::new();
@@ -154,7 +153,7 @@ impl Frame {
         }
         // Code without a library, as that of a kernel, may make room for other code.
         if base.is_some() {
-            let mut known = KNOWN.get().lock();
+            let mut known = KNOWN.get_or_default().lock();
             if known.len() == MOST_KNOWN {
                 known.clear();
             }
@@ -213,7 +212,7 @@ mod tests {
         let address = Stack::capture().native[1];
         let (frames, base) = (Frame::at(address), library_of(address).1);
         assert!(!frames.is_empty());
-        let known = KNOWN.get().lock();
+        let known = KNOWN.get_or_default().lock();
         assert_eq!(known.get(&(address, base.unwrap_or(0))), Some(&frames));
     }
 }

@@ -9,10 +9,10 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use zeusm_process::AtFork;
 
 use super::chain::{Chain, levels};
 use super::{table, threads};
-use crate::process::at_fork::AtFork;
 
 /// As many pages can be open for steps at once; further ones are left open.
 const MOST: usize = 64;

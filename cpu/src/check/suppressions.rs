@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use zeusm_process::Lazy;
+
 use super::finding::{Kind, Report};
 use super::{say, settings};
-use crate::process::sync::Lazy;
 
 /// A line of the file.
 struct Suppression {

@@ -5,9 +5,9 @@ use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use zeusm_process::{AtFork, ForkLock, Mutex};
+
 use super::watch::{self, Watch};
-use crate::process::at_fork::{AtFork, ForkLock};
-use crate::process::sync::Mutex;
 
 /// As many freed allocations are kept; they take addresses and a few kilobytes for their stacks.
 const MOST_BURIED: usize = 4096;

@@ -6,9 +6,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use zeusm_process::{AtFork, ForkLock, Lazy, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+
 use super::stack::Stack;
-use crate::process::at_fork::{AtFork, ForkLock};
-use crate::process::sync::{Lazy, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 /// An allocation, with inaccessible guard pages around it.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
+use zeusm_process::ForkSafe;
 
 use super::mutable::is_mutable;
 use super::{CommandList, Immediate, Recording, Role};
@@ -13,7 +14,6 @@ use crate::context::Context;
 use crate::device::{self, QueueGroup};
 use crate::engine::Stream;
 use crate::handle::{register, resolve, retire};
-use crate::process::fork_safe::ForkSafe;
 use crate::system::clock::Deadline;
 
 /// `ze_command_list_flags_t` up to 1.17.

@@ -18,8 +18,6 @@ use crate::device::{Device, QueueGroup};
 use crate::engine::{Operation, Order, Stream};
 use crate::event::Event;
 use crate::handle::{object, resolve};
-use crate::process::fork_safe::ForkSafe;
-use crate::process::sync::Mutex;
 use crate::system::clock::Deadline;
 pub use append::*;
 pub use create::*;
@@ -28,6 +26,7 @@ pub use memory::*;
 use mutable::Mutable;
 pub use mutable::{is_mutable_list, next_command_id, update_signal, update_waits};
 pub use query::*;
+use zeusm_process::{ForkSafe, Mutex};
 
 object!(CommandList, sys::_ze_command_list_handle_t, CommandList);
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
+use zeusm_process::MutexGuard;
 
 use super::append::{event, optional_event};
 use super::{Command, CommandList, Recording, Role};
@@ -13,7 +14,6 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::device::MUTABLE_FLAGS;
 use crate::engine::Operation;
 use crate::handle::{getters, resolve};
-use crate::process::sync::MutexGuard;
 
 /// `ze_mutable_command_list_exp_flags_t` up to 1.17.
 const LIST_FLAGS: u32 = 0x1;

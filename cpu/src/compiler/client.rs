@@ -13,14 +13,13 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{MsgFlags, Shutdown, send, shutdown};
+use zeusm_process::{Local, Mutex};
 
 use super::message::{Failure, Job, read_outcome};
 use super::server::STARTED;
 use super::start::zeusm_cpu_compiler;
 use super::supervisor::split_status;
 use crate::opencl::{self, Runtime};
-use crate::process::PerProcess;
-use crate::process::sync::Mutex;
 use crate::system::descriptor::OwnFile;
 use crate::system::errno;
 use crate::system::library::library_of;
@@ -30,7 +29,7 @@ use crate::system::maps;
 const MAX_OUTPUT: usize = 4096;
 
 /// The compiler process, once it was started. A fork's child starts its own, since the two must not share a socket.
-static COMPILER: PerProcess<Mutex<Option<Compiler>>> = PerProcess::new();
+static COMPILER: Local<Mutex<Option<Compiler>>> = Local::new();
 
 /// Builds a module to the device's own code; one at a time.
 ///
@@ -40,7 +39,7 @@ static COMPILER: PerProcess<Mutex<Option<Compiler>>> = PerProcess::new();
 /// # Errors
 /// See [`Failure`].
 pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
-    let mut place = COMPILER.get().lock();
+    let mut place = COMPILER.get_or_default().lock();
     let mut failure =
         Failure::Unavailable("the compiling process ends as soon as it starts".to_owned());
     let mut tries = 0;

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use crate::abi::result::entry_point;
-use crate::process::announcement;
+use crate::announcement;
 use crate::{device, driver};
 
 /// Presents `gpus` GPUs with `tiles` tiles each, with peer access unless that is 0, in place of what `ZEUSM_CPU_DEVICES`,

@@ -8,13 +8,13 @@ use std::env;
 use std::io::{self, Write};
 
 use level_zero_sys as sys;
+use zeusm_process::Lazy;
 
 use super::layout::{Hierarchy, Layout, Place};
 use crate::abi::result::{ZeResult, describe};
 use crate::engine::DeviceEngine;
 use crate::handle::{self, Kind};
 use crate::memory::Share;
-use crate::process::sync::Lazy;
 use crate::system::{memory, processor};
 
 /// The execution units of a GPU are a multiple of this number, as on Intel's GPUs, and libraries rely on it: oneDPL's radix sort

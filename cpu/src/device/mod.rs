@@ -19,7 +19,6 @@ use level_zero_sys as sys;
 use crate::abi::arguments::{enumerate, output};
 use crate::abi::result::ZeResult;
 use crate::driver;
-use crate::process::sync::Lazy;
 use crate::system::clock;
 
 pub use compute::{compute, image, module, vector_width};
@@ -29,6 +28,7 @@ pub use pci::pci;
 pub use peers::{can_access_peer, p2p};
 pub use properties::{MUTABLE_FLAGS, device_properties};
 pub use queues::{MAX_FILL_PATTERN, QueueGroup, check_queue, queue_groups};
+use zeusm_process::Lazy;
 
 /// With `1`, the devices are reported as discrete ones, whose shared memory the host and the device must not access
 /// concurrently, as by Intel's driver. For tests.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 use smallvec::IntoIter;
+use zeusm_process::Mutex;
 
 use super::changes::Changes;
 use super::native::NativeQueue;
@@ -19,7 +20,6 @@ use super::stream::Shared;
 use super::workers::{self, dispatch, retire_or_drop};
 use crate::abi::result::ZeResult;
 use crate::check::DeviceCode;
-use crate::process::sync::Mutex;
 use crate::system::clock::{self, Deadline};
 
 /// A submitted operation.

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
 use smallvec::SmallVec;
+use zeusm_process::{Mutex, MutexGuard};
 
 use super::command::{Executor, Token};
 use super::flusher::Flusher;
@@ -24,7 +25,6 @@ use super::primitives::SPIN_LIMIT;
 use super::waiting_threads::WaitingThreads;
 use super::workers::{self, dispatch, in_callback, retire_or_drop};
 use crate::abi::result::ZeResult;
-use crate::process::sync::{Mutex, MutexGuard};
 use crate::system::clock;
 
 /// The completion event of an enqueued command.

@@ -3,8 +3,8 @@
 pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 pub use std::thread;
 
-pub use crate::process::sync::{Condvar, Mutex};
 pub use crate::system::stack::THREAD as THREAD_STACK;
+pub use zeusm_process::{Condvar, Mutex};
 
 /// How often a waiting thread spins before it sleeps: a few microseconds.
 pub const SPIN_LIMIT: u32 = 300;

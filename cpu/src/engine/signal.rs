@@ -5,6 +5,8 @@ use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use zeusm_process::{ForkSafe, Reinit};
+
 use super::changes::{Change, Pending};
 use super::command::{Executor, Token};
 use super::fault::{Fault, SharedFault};
@@ -13,7 +15,6 @@ use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
 use super::wait::{WaitState, wait};
 use super::workers::{dispatch, retire, retire_or_drop};
 use crate::abi::result::ZeResult;
-use crate::process::fork_safe::{ForkSafe, Reinit};
 use crate::system::clock::Deadline;
 
 /// How often a thread looks at a signal of which no thread tells it.

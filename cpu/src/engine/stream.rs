@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::SmallVec;
+use zeusm_process::{Condvar, ForkSafe, Lazy, Mutex, Reinit};
 
 use super::changes::Changes;
 use super::command::{Command, Executor, Token, run_all};
@@ -21,8 +22,6 @@ use super::wait::{WaitState, wait};
 use super::workers::{dispatch, engine, release_retired};
 use crate::abi::result::ZeResult;
 use crate::check;
-use crate::process::fork_safe::{ForkSafe, Reinit};
-use crate::process::sync::{Condvar, Lazy, Mutex};
 use crate::system::clock::{self, Deadline};
 
 /// A sequence of commands.

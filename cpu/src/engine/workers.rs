@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
+use zeusm_process::{Condvar, Mutex};
+
 use super::command::{Token, Work};
 use super::flusher::Flusher;
 use super::native::NativeQueue;
 use super::native_wait::Waiter;
 use super::primitives::THREAD_STACK;
 use super::priority::{ByPriority, Priority};
-use crate::process::sync::{Condvar, Mutex};
 use crate::system::processor;
 
 /// The number of native queues, and so of independent sequences of kernels that can overlap.

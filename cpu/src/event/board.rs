@@ -11,12 +11,10 @@ use std::sync::{Arc, Weak};
 use std::thread;
 
 use rustix::thread::futex;
+use zeusm_process::{Local, Mutex, generation};
 
 use crate::engine::{SharedState, Signal, dispatch};
 use crate::memory::{Mapping, PAGE, ShareError, own_memory_file};
-use crate::process::fork_safe::{ForkSafe, Reinit};
-use crate::process::generation;
-use crate::process::sync::Mutex;
 use crate::system::descriptor::OwnFile;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"zeusmevp");
@@ -149,7 +147,8 @@ impl Board {
 /// A board and the signals of this process that are watched.
 pub struct Watcher {
     board: Arc<Board>,
-    watched: ForkSafe<Mutex<Watched>>,
+    /// A fork's child has no thread, and watches a signal again when it waits for it.
+    watched: Local<Mutex<Watched>>,
 }
 
 #[derive(Default)]
@@ -158,19 +157,12 @@ struct Watched {
     signals: Vec<Weak<Signal>>,
 }
 
-impl Reinit for Mutex<Watched> {
-    /// A child has no thread, and watches a signal again when it waits for it.
-    fn reinit(&self) -> Self {
-        Self::default()
-    }
-}
-
 impl Watcher {
     /// A watcher without a thread, which is started by the first wait.
     pub fn new(board: Board) -> Self {
         Self {
             board: Arc::new(board),
-            watched: ForkSafe::default(),
+            watched: Local::new(),
         }
     }
 
@@ -191,7 +183,7 @@ impl Watcher {
 
     /// Adds a signal; returns whether a thread watches it.
     fn watch(self: &Arc<Self>, signal: &Weak<Signal>) -> bool {
-        let mut watched = self.watched.get().lock();
+        let mut watched = self.watched.get_or_default().lock();
         watched
             .signals
             .retain(|known| known.strong_count() > 0 && !known.ptr_eq(signal));
@@ -206,7 +198,7 @@ impl Watcher {
 
     /// The watched signals that live.
     fn signals(&self) -> Vec<Arc<Signal>> {
-        let watched = self.watched.get().lock();
+        let watched = self.watched.get_or_default().lock();
         watched.signals.iter().filter_map(Weak::upgrade).collect()
     }
 }
@@ -313,7 +305,7 @@ mod tests {
             watched_by: AtomicU32::new(0),
         };
         // This thread takes the part of the one that watches.
-        let mut watched = watcher.watched.get().lock();
+        let mut watched = watcher.watched.get_or_default().lock();
         watched.has_thread = true;
         thread::scope(|scope| {
             let waiting = [(); 2].map(|()| {

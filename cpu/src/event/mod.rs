@@ -23,13 +23,12 @@ use crate::abi::result::ZeResult;
 use crate::engine::{Signal, dispatch};
 use crate::handle::object;
 use crate::memory::ShareError;
-use crate::process::fork_safe::{ForkSafe, Reinit};
-use crate::process::sync::RwLock;
 use crate::system::clock;
 pub use entry::*;
 pub use pool::*;
 use rounds::{Place, Rounds};
 pub use timestamps::*;
+use zeusm_process::{ForkSafe, Reinit, RwLock};
 
 object!(Event, sys::_ze_event_handle_t, Event);
 

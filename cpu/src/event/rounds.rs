@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
+use zeusm_process::{Local, Mutex};
+
 use super::board::{Board, Watcher};
 use crate::engine::Signal;
 use crate::memory::ShareError;
-use crate::process::fork_safe::{ForkSafe, Reinit};
-use crate::process::sync::Mutex;
 
 /// How many slots fit the one page of a board.
 const SLOTS: u32 = 126;
@@ -30,9 +30,9 @@ impl Place {
     }
 }
 
-/// The slots that an event uses one after another.
+/// The slots that an event uses one after another. They belong to one process.
 #[derive(Default)]
-pub struct Rounds(ForkSafe<Mutex<State>>);
+pub struct Rounds(Local<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -42,20 +42,13 @@ struct State {
     exported: Vec<Arc<Watcher>>,
 }
 
-impl Reinit for Mutex<State> {
-    /// The slots belong to the parent.
-    fn reinit(&self) -> Self {
-        Self::default()
-    }
-}
-
 impl Rounds {
     /// A slot that has not been used. `flags` are the event's.
     ///
     /// # Errors
     /// The system's, when it refuses another memory file.
     pub fn next(&self, flags: u32) -> Result<Place, ShareError> {
-        let mut state = self.0.get().lock();
+        let mut state = self.0.get_or_default().lock();
         let place = match state.next.take() {
             Some(place) => place,
             None => Place {
@@ -74,7 +67,7 @@ impl Rounds {
 
     /// Keeps the board of `place` as long as the event lives.
     pub fn keep(&self, place: &Place) {
-        let mut state = self.0.get().lock();
+        let mut state = self.0.get_or_default().lock();
         let known = state.exported.iter();
         if !known
             .rev()

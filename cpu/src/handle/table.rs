@@ -3,9 +3,9 @@
 use std::ptr;
 use std::sync::Arc;
 
+use zeusm_process::{AtFork, ForkLock, Lazy, Mutex, RwLock};
+
 use super::{GENERATION_BITS, SLOT_BITS};
-use crate::process::at_fork::{AtFork, ForkLock};
-use crate::process::sync::{Lazy, Mutex, RwLock};
 
 /// Slots in the first segment; each further one is twice as large as the one before.
 const FIRST: u32 = 64;

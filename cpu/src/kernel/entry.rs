@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use zeusm_process::ForkSafe;
 
 use super::arguments::Arguments;
 use super::{Kernel, Settings, State};
@@ -13,7 +14,6 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::handle::{getters, register, resolve, retire};
 use crate::module::Module;
 use crate::opencl::Value;
-use crate::process::fork_safe::ForkSafe;
 use crate::spirv::Argument;
 
 /// Force and explicit residency.

@@ -13,8 +13,6 @@ use level_zero_sys as sys;
 use crate::handle::object;
 use crate::module::Module;
 use crate::opencl;
-use crate::process::fork_safe::{ForkSafe, Reinit};
-use crate::process::sync::{Mutex, MutexGuard};
 use crate::spirv;
 
 pub use arguments::{Arguments, set as set_argument};
@@ -25,6 +23,7 @@ pub use group::{
     COOPERATIVE_GROUPS, set_group_size, set_offset, suggest_cooperative_groups, suggest_group_size,
 };
 pub use query::{name, properties as kernel_properties, source_attributes};
+use zeusm_process::{ForkSafe, Mutex, MutexGuard, Reinit};
 
 object!(Kernel, sys::_ze_kernel_handle_t, Kernel);
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
+use zeusm_process::Lazy;
 
 use super::Launch;
 use super::brief::Measured;
@@ -12,7 +13,6 @@ use crate::abi::result::ZeResult;
 use crate::check;
 use crate::engine::{Completion, Enqueued, NATIVE_QUEUES, NativeEvent};
 use crate::opencl::{self, Queue, Runtime};
-use crate::process::sync::Lazy;
 
 /// The OpenCL queue behind a native queue of the engine, created on first use and never released.
 struct LaunchQueue {

@@ -4,9 +4,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use zeusm_process::{Local, Mutex};
+
 use super::pins::PinCount;
-use crate::process::PerProcess;
-use crate::process::sync::Mutex;
 
 #[derive(Default)]
 struct State {
@@ -17,7 +17,7 @@ struct State {
     turn: Mutex<()>,
 }
 
-static STATE: PerProcess<State> = PerProcess::new();
+static STATE: Local<State> = Local::new();
 
 /// A launch, from its submission to its completion.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Indirect {
 impl Indirect {
     /// Counts a launch.
     pub fn begin() -> Self {
-        let state = STATE.get();
+        let state = STATE.get_or_default();
         let round = &state.rounds[state.round.load(Ordering::Relaxed) & 1];
         let generation = round.pin();
         Self { round, generation }
@@ -44,7 +44,7 @@ impl Drop for Indirect {
 
 /// Waits until the launches are complete that were submitted before the call.
 pub fn wait() {
-    let state = STATE.get();
+    let state = STATE.get_or_default();
     let _turn = state.turn.lock();
     // Both rounds, as a launch may have counted in one that had just ended.
     for _ in 0..2 {

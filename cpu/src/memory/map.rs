@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use zeusm_process::{AtFork, ForkLock, RwLock};
+
 use super::PAGE;
 use super::allocation::Allocation;
-use crate::process::at_fork::{AtFork, ForkLock};
-use crate::process::sync::RwLock;
 
 /// Allocations by the address of their first byte.
 type Live = BTreeMap<usize, Arc<Allocation>>;

@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::thread::futex;
-
-use crate::process;
+use zeusm_process::generation;
 
 /// Set while a thread waits for the count to be 0.
 const WAITED: u64 = 1 << 31;
@@ -21,7 +20,7 @@ pub struct PinCount(AtomicU64);
 impl PinCount {
     /// Increments the count and returns the generation for [`unpin`](Self::unpin).
     pub fn pin(&self) -> u32 {
-        let generation = process::generation();
+        let generation = generation();
         let one_more = |word| {
             Some(
                 if is_of(word, generation) {
@@ -39,7 +38,7 @@ impl PinCount {
 
     /// Decrements the count, unless the pin is from before a fork.
     pub fn unpin(&self, generation: u32) {
-        if generation != process::generation() {
+        if generation != zeusm_process::generation() {
             return;
         }
         let before = self.0.fetch_sub(1, Ordering::AcqRel);
@@ -55,7 +54,7 @@ impl PinCount {
         loop {
             let seen = IDLE.load(Ordering::Acquire);
             let word = self.0.fetch_or(WAITED, Ordering::AcqRel);
-            if !is_of(word, process::generation()) || word & COUNT == 0 {
+            if !is_of(word, generation()) || word & COUNT == 0 {
                 return;
             }
             // Returns at once when the word has changed, and after a signal; the loop checks again in both cases.
@@ -101,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_use_from_before_a_fork_does_not_count() {
-        let pins = PinCount(AtomicU64::new(start(process::generation() + 7) + 3));
+        let pins = PinCount(AtomicU64::new(start(generation() + 7) + 3));
         pins.wait_until_zero();
         let generation = pins.pin();
         pins.unpin(generation + 7);

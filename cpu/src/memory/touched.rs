@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Weak};
 
+use zeusm_process::{Local, Mutex};
+
 use super::{PAGE, map};
-use crate::process::PerProcess;
-use crate::process::sync::Mutex;
 use crate::system::descriptor::OwnFile;
 use crate::system::maps::{self, Area};
 
@@ -17,11 +17,11 @@ const PAGES: usize = 1 << 16;
 const BLOCK: u64 = 512;
 
 /// The files of physical memory, which may be mapped several times or nowhere.
-static FILES: PerProcess<Mutex<Vec<Weak<OwnFile>>>> = PerProcess::new();
+static FILES: Local<Mutex<Vec<Weak<OwnFile>>>> = Local::new();
 
 /// Counts the pages of a file from now on, until its last reference is dropped.
 pub fn count_file(file: &Arc<OwnFile>) {
-    let mut files = FILES.get().lock();
+    let mut files = FILES.get_or_default().lock();
     files.retain(|known| known.strong_count() > 0);
     files.push(Arc::downgrade(file));
 }
@@ -38,12 +38,13 @@ fn in_files(files: &[Weak<OwnFile>]) -> u64 {
 /// The bytes of the pages of all allocations that are in memory. The system looks at each page of the process, which takes tens
 /// of milliseconds per GiB of small pages.
 pub fn touched() -> u64 {
-    in_memory(&map::pages()) + in_files(&FILES.get().lock())
+    in_memory(&map::pages()) + in_files(&FILES.get_or_default().lock())
 }
 
 /// The same with the pages that have only been read, and so never less; takes a millisecond or less per GiB.
 pub fn touched_at_most() -> u64 {
-    map::pages().into_iter().map(resident).sum::<usize>() as u64 + in_files(&FILES.get().lock())
+    map::pages().into_iter().map(resident).sum::<usize>() as u64
+        + in_files(&FILES.get_or_default().lock())
 }
 
 /// The bytes of the pages of some ranges, in ascending order, that are in memory. Anonymous pages that have only been read are

@@ -10,15 +10,13 @@ use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
-
-use crate::process::PerProcess;
-use crate::process::sync::{Lazy, Mutex};
+use zeusm_process::{Lazy, Local, Mutex};
 
 /// The environment variable that disables changes of affinity with `0`.
 const VARIABLE: &str = "ZEUSM_CPU_AFFINITY";
 
 /// The processors of the OpenCL workers seen so far.
-static WORKERS: PerProcess<Mutex<Option<CpuSet>>> = PerProcess::new();
+static WORKERS: Local<Mutex<Option<CpuSet>>> = Local::new();
 
 thread_local! {
     /// Whether this thread need not be examined: it is a host thread, or a known worker.
@@ -34,7 +32,7 @@ pub fn register_worker() {
         return;
     };
     if mine.count() == 1 {
-        let mut workers = WORKERS.get().lock();
+        let mut workers = WORKERS.get_or_default().lock();
         let all = workers.get_or_insert_default();
         (0..CpuSet::MAX_CPU)
             .filter(|&processor| mine.is_set(processor))
@@ -86,7 +84,7 @@ struct AffinityChange {
 impl AffinityChange {
     /// Moves the calling thread away from a worker's processor, if it runs on one.
     fn away_from_workers() -> Option<Self> {
-        let workers = (*WORKERS.get().lock())?;
+        let workers = (*WORKERS.get_or_default().lock())?;
         let processor = sched_getcpu();
         if processor >= CpuSet::MAX_CPU || !workers.is_set(processor) {
             return None;
@@ -161,7 +159,7 @@ mod tests {
             sched_setaffinity(None, &only(other)).unwrap();
             register_worker();
             assert!(
-                !WORKERS.get().lock().unwrap().is_set(other),
+                !WORKERS.get_or_default().lock().unwrap().is_set(other),
                 "a host's processor"
             );
             let change = on_processor(taken, &all, AffinityChange::away_from_workers).unwrap();

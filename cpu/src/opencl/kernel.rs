@@ -6,13 +6,13 @@ use std::thread;
 
 use opencl_sys as cl;
 use opencl_sys::{cl_kernel, cl_program};
+use zeusm_process::Mutex;
 
 use super::device::{LARGEST_GROUP, info, number, sizes};
 use super::group_time::GroupTime;
 use super::quiesce::{self, Call};
 use super::{Error, Event, Image, Queue, Runtime, Sampler};
 use crate::check::DeviceCode;
-use crate::process::sync::Mutex;
 use crate::system::stack;
 
 /// An argument's value.

@@ -6,7 +6,7 @@
 //! launches a kernel executes it at once.
 //!
 //! The fork waits for launches for ten seconds at most, or for 20 ms if its child is expected to start another program
-//! ([`announcement`](crate::process::announcement)). Then launches in the child return an error. Workers are found by a
+//! ([`announcement`](crate::announcement)). Then launches in the child return an error. Workers are found by a
 //! heuristic: a thread that is tied to one processor may be one. If such threads still run after ten seconds, the fork goes on,
 //! and launches in the child are no errors, as no launch is in flight.
 //!
@@ -26,10 +26,9 @@ use opencl_sys as cl;
 use opencl_sys::cl_event;
 use rustix::process::Pid;
 use rustix::thread::{futex, sched_getaffinity};
+use zeusm_process::{Lazy, Local, Mutex};
 
 use super::{Error, Runtime};
-use crate::process::PerProcess;
-use crate::process::sync::{Lazy, Mutex};
 
 /// How long a fork waits for launches.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -64,7 +63,7 @@ static FORKED_WHILE_BUSY: AtomicBool = AtomicBool::new(false);
 static BEFORE_EXIT: Lazy<fn()> = Lazy::new();
 
 /// The launches whose events live.
-static LAUNCHES: PerProcess<Mutex<BTreeMap<usize, &'static Runtime>>> = PerProcess::new();
+static LAUNCHES: Local<Mutex<BTreeMap<usize, &'static Runtime>>> = Local::new();
 
 thread_local! {
     /// How many nested calls the thread is in; nested calls are not blocked.
@@ -142,12 +141,15 @@ pub fn has_no_workers() -> bool {
 
 /// Registers a launch.
 pub fn register_launch(event: cl_event, runtime: &'static Runtime) {
-    LAUNCHES.get().lock().insert(event as usize, runtime);
+    LAUNCHES
+        .get_or_default()
+        .lock()
+        .insert(event as usize, runtime);
 }
 
 /// Unregisters a launch, before its event is released.
 pub fn unregister_launch(event: cl_event) {
-    LAUNCHES.get().lock().remove(&(event as usize));
+    LAUNCHES.get_or_default().lock().remove(&(event as usize));
 }
 
 /// Blocks new calls until [`parent`] or [`child`], and waits until the runtime is quiescent; for a short time only, if the child
@@ -233,7 +235,7 @@ fn wait(most: Duration, is_done: impl Fn() -> bool) -> bool {
 
 /// Whether a launch is in flight.
 fn is_launching() -> bool {
-    let launches = LAUNCHES.get().lock();
+    let launches = LAUNCHES.get_or_default().lock();
     launches.iter().any(|(event, runtime)| {
         // SAFETY: an event is unregistered before it is released.
         let status = unsafe { runtime.api.event_status(*event as cl_event) };

@@ -6,13 +6,12 @@ use std::sync::Once;
 
 use opencl_sys as cl;
 use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
+use zeusm_process::{Lazy, Local, Mutex};
 
 use super::api::{Api, FunctionPointer, GlobalVariablePointer};
 use super::device::{Candidate, Properties, checked};
 use super::quiesce::{self, Call};
 use super::{OpenError, Queue, find};
-use crate::process::PerProcess;
-use crate::process::sync::{Lazy, Mutex};
 use crate::system::{maps, signals};
 
 /// The function that sets an argument to any pointer: of `cl_intel_unified_shared_memory`, or of shared virtual memory.
@@ -56,12 +55,12 @@ impl Runtime {
     /// When there is none, with advice on what to install.
     pub fn get() -> Result<&'static Self, OpenError> {
         static RUNTIME: Lazy<Runtime> = Lazy::new();
-        static OPENING: PerProcess<Mutex<()>> = PerProcess::new();
+        static OPENING: Local<Mutex<()>> = Local::new();
         if let Some(runtime) = RUNTIME.get() {
             return Ok(runtime);
         }
         // One thread at a time, so that only one context is created.
-        let _opening = OPENING.get().lock();
+        let _opening = OPENING.get_or_default().lock();
         // During the exit, too: what is opened only then has not been destroyed.
         let _call = Call::begin();
         match RUNTIME.get() {

@@ -15,9 +15,8 @@ use crate::context::Context;
 use crate::device::{self, QueueGroup};
 use crate::engine::{Nothing, Order, Pins, Stream};
 use crate::handle::{getters, object, register, resolve, retire};
-use crate::process::fork_safe::ForkSafe;
-use crate::process::sync::Mutex;
 use crate::system::clock::Deadline;
+use zeusm_process::{ForkSafe, Mutex};
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
 

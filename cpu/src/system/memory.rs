@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::process::sync::Lazy;
+use zeusm_process::Lazy;
 
 /// The most memory that the process can have, in bytes: the machine's, or its control group's limit if that is lower.
 pub fn total() -> u64 {

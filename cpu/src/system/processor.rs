@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread;
 
-use crate::process::sync::Lazy;
+use zeusm_process::Lazy;
 
 /// How many processors this process may use.
 pub fn count() -> usize {

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use level_zero_sys as sys;
 use rangemap::RangeMap;
+use zeusm_process::{ForkSafe, Lazy, Mutex};
 
 use crate::abi::arguments::{check_flags, output};
 use crate::abi::result::{ZeResult, ensure};
@@ -15,8 +16,6 @@ use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
 use crate::memory;
-use crate::process::fork_safe::ForkSafe;
-use crate::process::sync::{Lazy, Mutex};
 
 /// `ze_memory_atomic_attr_exp_flags_t`.
 const FLAGS: u32 = 0x7f;

@@ -7,14 +7,13 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
+use zeusm_process::{AtFork, ForkLock, Mutex};
 
 use super::Pages;
 use super::access::Access;
 use super::physical::PhysicalMemory;
 use crate::abi::result::{ZeResult, ensure};
 use crate::memory::{Export, PAGE, exports, next_id};
-use crate::process::at_fork::{AtFork, ForkLock};
-use crate::process::sync::Mutex;
 
 const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 

@@ -14,11 +14,11 @@ use crate::errors::OrRaise;
 use crate::imports;
 use crate::interpreter::intern;
 use zeusm::Device;
-use zeusm::process::Owned;
 use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
 
 pub(crate) use capsule::{RawReference, SyclCapsule, new as new_capsule};
 pub(crate) use queue::SyclQueue;
+use zeusm_process::Owned;
 
 /// The most filter strings that are remembered.
 const MOST_NAMED: usize = 32;

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use super::{Dpctl, queue_reference};
 use crate::errors::OrRaise;
 use crate::interpreter::{detach, has_other_threads};
-use zeusm::process::{Local, Owned};
 use zeusm::sycl::{Error, QueueRef};
+use zeusm_process::{Local, Owned};
 
 /// A `dpctl.SyclQueue`.
 pub(crate) struct SyclQueue {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::interpreter::{ExitHook, detach};
 use zeusm::Queue;
-use zeusm::process::{Condvar, Local, Mutex};
+use zeusm_process::{Condvar, Local, Mutex};
 
 /// The interval between two polls of the thread: the initial one and the maximum.
 const INTERVALS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));

@@ -16,7 +16,7 @@ use crate::interpreter::{detach, is_finalizing};
 use crate::resolve::ContextDevice;
 use zeusm::Event;
 use zeusm::ipc::is_mapped;
-use zeusm::process::{Condvar, Local, Mutex};
+use zeusm_process::{Condvar, Local, Mutex};
 
 /// This process's operations in flight. In a fork's child, the parent's operations count as complete.
 static TABLE: Local<Table> = Local::new();

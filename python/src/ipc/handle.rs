@@ -15,8 +15,8 @@ use crate::memory::{Owner, PyMemory};
 use crate::resolve::{binding_or_default, default_binding};
 use crate::stacks;
 use crate::traced::Traced;
-use zeusm::process::Mutex;
 use zeusm::{Context, Device, IpcHandle, ipc};
+use zeusm_process::Mutex;
 
 /// IPCMemoryHandle(usm_memory)
 /// --

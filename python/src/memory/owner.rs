@@ -9,7 +9,7 @@ use crate::stacks;
 use crate::traced::Traced;
 use zeusm::history;
 use zeusm::ipc::Mapping;
-use zeusm::process::{Mutex, MutexGuard};
+use zeusm_process::{Mutex, MutexGuard};
 
 /// The owner that keeps the memory alive.
 pub(crate) enum Owner {

@@ -13,10 +13,10 @@ use crate::parse::{number, usm_kind};
 use crate::resolve::{QueueBinding, binding_or_default};
 use crate::stacks;
 use zeusm::pool::{Growth, Options, Pool};
-use zeusm::process::Mutex;
 use zeusm::usm::LevelZeroProvider;
 use zeusm::usm::UsmKind;
 use zeusm::{Error, with_drops};
+use zeusm_process::Mutex;
 
 /// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)
 /// --

@@ -4,8 +4,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use zeusm::pool::{Pool, Report, Scope, Statistics};
-use zeusm::process::Mutex;
 use zeusm::usm::LevelZeroProvider;
+use zeusm_process::Mutex;
 
 /// The value in `repr`.
 trait Shown {

@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use super::ContextDevice;
 use crate::dpctl;
 use crate::interpreter::detach;
-use zeusm::process::Mutex;
 use zeusm::sycl::{EventRef, QueueRef};
+use zeusm_process::Mutex;
 
 /// The barriers of a context and device.
 pub(super) struct Barriers {

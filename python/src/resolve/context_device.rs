@@ -12,10 +12,10 @@ use super::barriers::Barriers;
 use crate::dpctl::{Dpctl, SyclQueue};
 use crate::errors::{IntoException, OrRaise};
 use zeusm::pool::Pool;
-use zeusm::process::{Mutex, Owned};
 use zeusm::sycl::{ContextRef, DeviceRef, RawRef};
 use zeusm::usm::{LevelZeroProvider, PointerAttributes, UsmKind};
 use zeusm::{Context, Device, Driver, Error, Queue, Runtime, sys};
+use zeusm_process::{Mutex, Owned};
 
 /// A context and a device of it, shared by all their memory.
 pub(crate) struct ContextDevice {

@@ -4,10 +4,10 @@ use std::os::fd::RawFd;
 use std::process;
 
 use rustix::fs::MemfdFlags;
+use zeusm_process::testing::in_child;
 
 use super::*;
 use crate::ipc::tests::test_handle;
-use crate::process::in_child;
 
 /// Of this process alone, as names of sockets are the machine's.
 fn token(of: u8) -> [u8; 16] {

@@ -298,7 +298,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::process::in_child;
+    use zeusm_process::testing::in_child;
 
     /// A machine with one render node of `vendor`.
     fn machine(vendor: &str, node: bool, drivers: &[&str]) -> (TempDir, Machine) {

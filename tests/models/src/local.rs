@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::Model;
-use crate::process::Local;
+use zeusm_process::Local;
 
 pub const MODELS: &[Model] = &[(
     "local: concurrent initialisations share one value",

@@ -2,7 +2,7 @@
 //! value that the memory model allows them to read.
 //!
 //! The models include the source files of the crates, compiled with loom's types instead of the standard library's:
-//! those of `crate::process`, of the Python module's `crate::atomic` and of the engine's `primitives`. Small stubs replace
+//! those of `zeusm_process`, of the Python module's `crate::atomic` and of the engine's `primitives`. Small stubs replace
 //! the other dependencies of a file.
 //!
 //! Timeouts are not modelled. The engine's helper thread is not modelled either: it never exits, which loom would report as a
@@ -29,7 +29,9 @@ mod process;
 mod system;
 
 use error::Result;
-use process::atomic;
+/// The files name the crate `zeusm_process`, which is this one here.
+extern crate self as zeusm_process;
+pub(crate) use process::*;
 
 /// A model: its name, the bound on preemptions per interleaving (`None` for no bound), and its function.
 type Model = (&'static str, Option<usize>, fn());

@@ -13,8 +13,8 @@ use self::chunks::ChunkAllocator;
 use self::inner::Inner;
 use self::options::{Growth, Options};
 use self::provider::Provider;
-use crate::process::Owned;
 use crate::{Model, Result};
+use zeusm_process::Owned;
 
 #[path = "../../../src/pool/address_map.rs"]
 mod address_map;

@@ -1,14 +1,14 @@
-//! Replaces `crate::process`: its locks and atomics, implemented with loom's, and its fork-safe values.
+//! Replaces the crate `zeusm_process`: its locks and atomics, implemented with loom's, and its fork-safe values.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{PoisonError, RwLock as StdRwLock};
 use std::time::Duration;
 
-#[path = "../../../src/process/local.rs"]
+#[path = "../../../process/src/local.rs"]
 mod local;
 
-pub(crate) use crate::fork_safe;
+pub(crate) use crate::fork_safe::{ForkSafe, Reinit};
 pub(crate) use local::{Local, Owned};
 pub use loom::sync::MutexGuard;
 /// The pool's models do not depend on how threads wait for a lock.
@@ -16,14 +16,14 @@ pub type SpinLock<T> = Mutex<T>;
 pub type SpinGuard<'a, T> = MutexGuard<'a, T>;
 
 /// Forks are not modelled.
-fn generation() -> u32 {
+pub fn generation() -> u32 {
     0
 }
 
 macro_rules! held_at_fork {
-    ($lock:ident: $guarded:ty) => {
+    ($lock:ident) => {
         const _: fn() = || {
-            let _: &RwLock<$guarded> = &$lock;
+            let _ = &$lock;
         };
     };
 }
@@ -132,6 +132,23 @@ impl Condvar {
 loom::lazy_static! {
     /// The lock that loom tracks on behalf of the static locks, because loom's locks have no `const` constructor.
     static ref GATE: loom::sync::RwLock<()> = loom::sync::RwLock::new(());
+}
+
+/// Nothing is locked at a fork.
+pub struct ForkLock<L>(L);
+
+impl<L> ForkLock<L> {
+    pub const fn new(lock: L) -> Self {
+        Self(lock)
+    }
+}
+
+impl<L> Deref for ForkLock<L> {
+    type Target = L;
+
+    fn deref(&self) -> &L {
+        &self.0
+    }
 }
 
 pub struct RwLock<T>(StdRwLock<T>);

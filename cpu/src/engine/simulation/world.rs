@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use level_zero_sys as sys;
+use zeusm_process::{Condvar, Mutex};
 
 use super::Random;
 use crate::abi::result::ZeResult;
@@ -13,7 +14,6 @@ use crate::engine::in_flight::Progress;
 use crate::engine::native::NativeQueue;
 use crate::engine::workers::{Engine, NATIVE_QUEUES, SIMULATED};
 use crate::engine::{Completion, Enqueued, Kind, NativeEvent, Operation, Signal, flush_all};
-use crate::process::sync::{Condvar, Mutex};
 
 /// The behaviour of an operation.
 #[derive(Clone)]

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use offset_allocator::{Allocation, Allocator};
+use zeusm_process::{AtFork, ForkLock, Mutex};
 
 use super::block::Block;
 use super::{MIN_ALIGNMENT, PAGE};
-use crate::process::at_fork::{AtFork, ForkLock};
-use crate::process::sync::Mutex;
 
 /// The length of a block for small allocations: room for several of the largest, and little to move at an export.
 const LENGTH: usize = 2 << 20;

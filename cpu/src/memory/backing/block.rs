@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use zeusm_process::generation;
+
 use super::exports;
 use super::mapping::Mapping;
 use super::reserve;
 use super::share::can_move;
-use crate::process;
 
 /// A mapping, unmapped when the block is dropped.
 #[derive(Debug)]
@@ -47,14 +48,13 @@ impl Block {
 
     /// Excludes it from further suballocation.
     pub(super) fn close(&self) {
-        self.exported_in
-            .store(process::generation(), Ordering::Release);
+        self.exported_in.store(generation(), Ordering::Release);
     }
 
     /// Whether it is excluded from suballocation: processes that an allocation of the block was exported to can see all
     /// of the block. The copy in a fork's child is private again.
     pub fn is_closed(&self) -> bool {
-        self.exported_in.load(Ordering::Acquire) == process::generation()
+        self.exported_in.load(Ordering::Acquire) == generation()
     }
 
     /// Notes that it was moved into a memory file.

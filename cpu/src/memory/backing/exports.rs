@@ -16,6 +16,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::ptr;
 
+use zeusm_process::{ForkLock, Mutex, generation};
+
 use super::block::Block;
 use super::error::ShareError;
 use super::mapping::Mapping;
@@ -25,9 +27,6 @@ use super::{MIN_ALIGNMENT, PAGE};
 use crate::abi::result::ZeResult;
 use crate::check;
 use crate::memory::accounting;
-use crate::process;
-use crate::process::at_fork::ForkLock;
-use crate::process::sync::Mutex;
 use crate::system::descriptor::OwnFile;
 
 /// How another process finds an exported allocation.
@@ -167,7 +166,7 @@ impl Exports {
         record: &Record,
         publish: impl FnOnce(&mut Self) -> Result<(OwnFile, Export), ShareError>,
     ) -> ZeResult<Export> {
-        let key = (record.id, process::generation());
+        let key = (record.id, generation());
         if let Some((file, export)) = self.records.get(&key)
             && file.get().is_some()
         {
@@ -225,7 +224,7 @@ pub fn revoke(id: u64) {
         .collect();
     drop(all);
     for ((_, generation), (file, export)) in of_it {
-        if generation == process::generation()
+        if generation == zeusm_process::generation()
             && let Some(file) = file.get()
         {
             clear(file, export.record_offset);
@@ -297,10 +296,8 @@ pub fn reopen(file: &File, position: u64) -> Result<File, ShareError> {
 
 /// Locks the export table until this thread calls [`parent`] or [`child`], and copies all blocks that are in files.
 pub fn prepare() {
-    let mut all = EXPORTS.lock();
     let copy = |(address, block): (&usize, &InFile)| Some((*address, block.copy(*address)?));
-    all.copies = all.blocks.iter().filter_map(copy).collect();
-    EXPORTS.hold(all);
+    EXPORTS.hold(|all| all.copies = all.blocks.iter().filter_map(copy).collect());
 }
 
 /// Undoes [`prepare`], in the parent.

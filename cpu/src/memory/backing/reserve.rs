@@ -1,16 +1,16 @@
 //! Addresses for the checker's allocations: inaccessible pages, mapped in large pieces, as each allocation takes guard pages
 //! and may have only one page of its own.
 
+use zeusm_process::{Local, Mutex};
+
 use super::mapping::Mapping;
 use super::{HUGE_PAGE_THRESHOLD, PAGE};
-use crate::process::PerProcess;
-use crate::process::sync::Mutex;
 
 /// The length of a piece.
 const PIECE: usize = 256 << 20;
 
 /// What is left of the last piece. The child of a fork begins another one.
-static REST: PerProcess<Mutex<Option<Mapping>>> = PerProcess::new();
+static REST: Local<Mutex<Option<Mapping>>> = Local::new();
 
 /// `length` bytes of inaccessible pages, aligned to `alignment`; `None` when the system refuses. Large ones are a mapping of
 /// their own, with huge pages.
@@ -19,7 +19,7 @@ pub fn take(length: usize, alignment: usize) -> Option<Mapping> {
         return Mapping::closed(length, alignment);
     }
     let length = length.checked_next_multiple_of(PAGE)?;
-    let mut rest = REST.get().lock();
+    let mut rest = REST.get_or_default().lock();
     if let Some(mapping) = rest.as_mut().and_then(|rest| cut(rest, length, alignment)) {
         return Some(mapping);
     }

@@ -1,4 +1,4 @@
-//! Replaces the engine's `primitives`: the locks of `cpu/src/process/sync.rs`, implemented with loom's.
+//! Replaces the engine's `primitives`: the locks of `zeusm-process`, implemented with loom's.
 
 use std::sync::PoisonError;
 use std::time::Instant;

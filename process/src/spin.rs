@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::thread;
 use std::time::Duration;
 
-use super::atomic::{AtomicU32, Ordering};
+use crate::atomic::{AtomicU32, Ordering};
 
 /// Mutual exclusion with one atomic read-modify-write operation for each section, where a [`Mutex`](super::Mutex) has two:
 /// its release has to know whether a thread waits. The release is the last access to the lock, which may be freed from then on.
@@ -15,13 +15,13 @@ use super::atomic::{AtomicU32, Ordering};
 /// A thread that has to wait for longer than a few instructions yields, and then sleeps between two looks. Like a `Mutex`, it
 /// has no global state and ignores poisoning.
 #[derive(Default)]
-pub(crate) struct SpinLock<T> {
+pub struct SpinLock<T> {
     is_locked: AtomicU32,
     value: UnsafeCell<T>,
 }
 
 /// Access to the value of a locked [`SpinLock`], which the drop releases.
-pub(crate) struct SpinGuard<'a, T>(&'a SpinLock<T>);
+pub struct SpinGuard<'a, T>(&'a SpinLock<T>);
 
 // SAFETY: one thread at a time has access to the value.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
@@ -37,13 +37,13 @@ const SLEEP: Duration = Duration::from_micros(50);
 impl<T> SpinLock<T> {
     /// Locks it; waits while another thread has it locked.
     #[inline]
-    pub(crate) fn lock(&self) -> SpinGuard<'_, T> {
+    pub fn lock(&self) -> SpinGuard<'_, T> {
         self.try_lock().unwrap_or_else(|| self.wait())
     }
 
     /// Locks it; `None` while it is locked.
     #[inline]
-    pub(crate) fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
+    pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
         let locked = self
             .is_locked
             .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);

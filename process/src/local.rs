@@ -1,20 +1,21 @@
 //! Values that belong to one process, and not to its forked children.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 
-use super::atomic::{AtomicPtr, Ordering};
-use super::generation;
+use crate::atomic::{AtomicPtr, Ordering};
+use crate::generation;
 
 /// A value that is dropped only in the process that made it.
 ///
 /// A forked child may read it. The drop in a child leaks the value.
 ///
 /// ```
-/// use zeusm::process::Owned;
+/// use zeusm_process::Owned;
 ///
 /// let name = Owned::new(String::from("made here"));
 /// assert!(!name.is_inherited()); // It would be in a fork's child.
@@ -75,7 +76,7 @@ impl<T: fmt::Debug> fmt::Debug for Owned<T> {
 /// As a static variable it holds state that must not be shared across a fork, locks and threads for instance.
 ///
 /// ```
-/// use zeusm::process::{Local, Mutex};
+/// use zeusm_process::{Local, Mutex};
 ///
 /// static NAMES: Local<Mutex<Vec<String>>> = Local::new();
 ///
@@ -109,16 +110,35 @@ impl<T> Local<T> {
         self.current(self.made.load(Ordering::Acquire))
     }
 
+    /// This process's value, if it made one.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        let made = *self.made.get_mut();
+        self.current(made)?;
+        // SAFETY: as in `current`, and `self` is borrowed exclusively.
+        unsafe { made.as_mut() }.map(|made| &mut **made)
+    }
+
     /// This process's value, made on first use. When two threads make it concurrently, one of the values is dropped.
     ///
     /// # Errors
     /// The error of `make`.
     pub fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        self.get_or_try_init_from(|_| make())
+    }
+
+    /// As [`get_or_try_init`](Self::get_or_try_init), with a function that gets the value of the parent, if it made one. Threads
+    /// that the child does not have may have been changing that.
+    fn get_or_try_init_from<E>(
+        &self,
+        make: impl FnOnce(Option<&T>) -> Result<T, E>,
+    ) -> Result<&T, E> {
         let mut known = self.made.load(Ordering::Acquire);
         if let Some(value) = self.current(known) {
             return Ok(value);
         }
-        let new = Box::into_raw(Box::new(Owned::new(make()?)));
+        // SAFETY: as in `current`; a value of the parent is never freed here.
+        let parents = unsafe { known.as_ref() }.map(|made| &**made);
+        let new = Box::into_raw(Box::new(Owned::new(make(parents)?)));
         loop {
             match self
                 .made
@@ -140,7 +160,12 @@ impl<T> Local<T> {
 
     /// As [`get_or_try_init`](Self::get_or_try_init), for an infallible `make`.
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
-        let answer: Result<&T, std::convert::Infallible> = self.get_or_try_init(|| Ok(make()));
+        self.get_or_init_from(|_| make())
+    }
+
+    /// As [`get_or_init`](Self::get_or_init), made from the parent's value, if it made one.
+    pub fn get_or_init_from(&self, make: impl FnOnce(Option<&T>) -> T) -> &T {
+        let answer: Result<&T, Infallible> = self.get_or_try_init_from(|parents| Ok(make(parents)));
         match answer {
             Ok(value) => value,
         }
@@ -180,5 +205,105 @@ impl<T> Default for Local<T> {
 impl<T: fmt::Debug> fmt::Debug for Local<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Local").field(&self.get()).finish()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::{Local, Owned};
+    use crate::lock::Mutex;
+    use crate::testing::in_child;
+
+    struct Counted(Arc<AtomicU32>);
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_local_is_initialised_once_in_a_process() {
+        let (local, made) = (Local::new(), Cell::new(0));
+        let make = || {
+            made.set(made.get() + 1);
+            made.get()
+        };
+        assert_eq!(local.get(), None);
+        assert_eq!(local.get_or_init(make), &1);
+        assert_eq!(local.get_or_init(make), &1);
+        assert_eq!(local.get(), Some(&1));
+    }
+
+    #[test]
+    fn a_failed_initialisation_leaves_a_local_empty() {
+        let local = Local::new();
+        assert_eq!(local.get_or_try_init(|| Err("no")), Err::<&u8, _>("no"));
+        assert_eq!(local.get(), None);
+        assert_eq!(local.get_or_try_init(|| Ok::<_, &str>(3)), Ok(&3));
+    }
+
+    #[test]
+    fn a_child_has_its_own_value_though_its_parents_is_locked() {
+        static LOCAL: Local<Mutex<u32>> = Local::new();
+        let mut parents = LOCAL.get_or_default().lock();
+        *parents = 1;
+        let parent = Owned::new(());
+        in_child(|| {
+            assert!(parent.is_inherited());
+            assert!(LOCAL.get().is_none());
+            *LOCAL.get_or_default().lock() += 5;
+            in_child(|| assert_eq!(*LOCAL.get_or_default().lock(), 0));
+            assert_eq!(*LOCAL.get_or_default().lock(), 5);
+            // A reference to the parent's value stays valid.
+            assert_eq!(*parents, 1);
+        });
+        assert!(!parent.is_inherited());
+        assert_eq!(*parents, 1);
+    }
+
+    #[test]
+    fn a_child_drops_only_its_own_values() {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let local = Local::new();
+        local.get_or_init(|| Counted(Arc::clone(&dropped)));
+        let mut inherited = Some((local, Owned::new(Counted(Arc::clone(&dropped)))));
+        in_child(|| {
+            inherited.take();
+            assert_eq!(dropped.load(Ordering::Relaxed), 0);
+            let own = Local::new();
+            own.get_or_init(|| Counted(Arc::clone(&dropped)));
+            drop((own, Owned::new(Counted(Arc::clone(&dropped)))));
+            assert_eq!(dropped.load(Ordering::Relaxed), 2);
+        });
+        inherited.take();
+        assert_eq!(dropped.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn concurrent_initialisations_share_one_value() {
+        for _ in 0..200 {
+            let (local, dropped) = (Local::new(), Arc::new(AtomicU32::new(0)));
+            let found: Vec<usize> = std::thread::scope(|scope| {
+                let look = || {
+                    std::ptr::from_ref(local.get_or_init(|| Counted(Arc::clone(&dropped)))).addr()
+                };
+                let threads: Vec<_> = (0..3).map(|_| scope.spawn(look)).collect();
+                threads
+                    .into_iter()
+                    .filter_map(|thread| thread.join().ok())
+                    .collect()
+            });
+            assert_eq!(found.len(), 3);
+            assert!(found.iter().all(|&address| address == found[0]));
+            // The values that were not stored have been dropped, and the stored one has not.
+            let others = dropped.load(Ordering::Relaxed);
+            drop(local);
+            assert_eq!(dropped.load(Ordering::Relaxed), others + 1);
+        }
     }
 }

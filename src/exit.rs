@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Local;
+use zeusm_process::{Local, this_thread};
 
 /// The longest wait for the sections. An operation may never end, as on a lost device.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -26,7 +26,7 @@ static EXITING: AtomicUsize = AtomicUsize::new(0);
 /// Code that calls the driver or SYCL in a thread for which the exit does not wait otherwise. It ends with the drop.
 ///
 /// ```
-/// use zeusm::process::Section;
+/// use zeusm::exit::Section;
 ///
 /// let section = Section::enter(); // After the exit has begun, this thread would park here.
 /// drop(section);
@@ -218,18 +218,13 @@ extern "C" fn wait() {
     }
 }
 
-/// A number of this thread: the address of a variable of its own, which is valid until the thread has ended.
-fn this_thread() -> usize {
-    INSIDE.with(|own| ptr::from_ref(own).addr())
-}
-
 #[cfg(test)]
 mod tests {
     use std::panic::catch_unwind;
 
     use super::*;
     #[cfg(target_os = "linux")]
-    use crate::process::in_child;
+    use zeusm_process::testing::in_child;
 
     fn depth() -> usize {
         INSIDE.get().depth

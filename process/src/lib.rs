@@ -1,0 +1,40 @@
+//! What belongs to one process, for every crate of zeusm. Nothing here knows of Level Zero.
+//!
+//! A fork's child has a copy of its parent's memory, and only the thread that forked. Locks that other threads held stay
+//! locked, their work does not complete, and handles may be valid in the parent only. So state that threads share is kept in
+//! one of these:
+//!
+//! - [`Local`]: each process makes its own value, and does not use its parent's.
+//! - [`Owned`]: a value that children may read, and that only the process that made it drops.
+//! - [`ForkSafe`]: the state of an object that children inherit. A child makes its own from its parent's on first use.
+//! - [`Lazy`]: a value that children inherit, made on first use without a wait for another thread.
+//! - [`ForkLock`]: a lock of a table that children inherit, which the forking thread holds during the fork, so that the child
+//!   finds it unlocked and the table consistent.
+//!
+//! Inherited values of all kinds are leaked in the child, with their locks, threads and handles.
+#![deny(missing_docs, clippy::disallowed_types)]
+
+pub mod atomic;
+#[doc(hidden)]
+pub mod fork;
+mod fork_safe;
+mod generation;
+mod lazy;
+mod local;
+mod lock;
+mod registry;
+mod spin;
+mod thread;
+
+#[cfg(all(target_os = "linux", any(test, feature = "testing")))]
+pub mod testing;
+
+pub use fork::{AtFork, ExclusiveLock, ForkLock, register};
+pub use fork_safe::{ForkSafe, Reinit};
+pub use generation::generation;
+pub use lazy::Lazy;
+pub use local::{Local, Owned};
+pub use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use registry::Registry;
+pub use spin::{SpinGuard, SpinLock};
+pub use thread::this_thread;
