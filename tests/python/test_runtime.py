@@ -219,11 +219,49 @@ def test_two_level_zero_libraries_are_named(fresh, copied_runtime):
     )
 
 
+@pytest.mark.parametrize(
+    ("selector", "cause"),
+    [
+        ("opencl:gpu", "none of its parts names level_zero"),
+        ("opencl:gpu; Level_Zero:7", "its part 'Level_Zero:7' names none of them"),
+        ("*:7;!opencl:*", "its part '*:7' names none of them"),
+        ("!level_zero:*;!opencl:*", "its part '!level_zero:*' hides them"),
+    ],
+)
+def test_the_part_of_a_selector_that_hides_level_zero_is_named(fresh, selector, cause):
+    """The first allocation warns, and what needs SYCL says the same."""
+    fresh(
+        """
+        import sys, warnings
+        import zeusm.memory as m
+
+        cause = sys.argv[1].replace("'", '"')
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            x = m.MemoryUSMShared(64)
+            m.MemoryUSMShared(64)
+        (warning,) = caught
+        assert warning.category is RuntimeWarning
+        assert cause in str(warning.message), warning.message
+        try:
+            x.sycl_context
+        except RuntimeError as error:
+            assert cause in str(error), error
+        else:
+            raise AssertionError("SYCL found a device")
+        """,
+        cause,
+        env={"ONEAPI_DEVICE_SELECTOR": selector},
+    )
+
+
 def test_a_selector_that_hides_level_zero_is_named(fresh):
     fresh(
         """
+        import warnings
         import zeusm.memory as m
 
+        warnings.simplefilter("ignore")
         x = m.MemoryUSMShared(64)
         x.memset(7)
         for call in (lambda: x.sycl_context, lambda: x.__sycl_usm_array_interface__):

@@ -2,11 +2,13 @@
 
 mod capsule;
 mod queue;
+mod selector;
 
 use std::env;
+use std::ffi::CString;
 
 use once_cell::race::OnceBox;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
@@ -262,12 +264,25 @@ pub(crate) fn queue_reference(queue: &Bound<'_, PyAny>) -> PyResult<QueueRef> {
     unsafe { QueueRef::copy_from_raw(address) }.or_raise()
 }
 
+/// SYCL's variable that chooses devices.
+const SELECTOR: &str = "ONEAPI_DEVICE_SELECTOR";
+
+/// Warns that SYCL packages cannot use zeusm's memory, where a variable is the likely cause.
+pub(crate) fn warn_of_selector(py: Python<'_>, reason: &str) -> PyResult<()> {
+    if env::var_os(SELECTOR).is_none() {
+        return Ok(());
+    }
+    let text = CString::new(format!("SYCL packages cannot use zeusm's memory: {reason}"))?;
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
+}
+
 /// The hint in error messages on how a SYCL runtime finds Level Zero's devices.
 pub(crate) fn show_level_zero() -> String {
     let now = |name| env::var(name).map(|value| format!("{name}, now {value:?},"));
     let mut text = "import zeusm before dpctl".to_owned();
-    if let Ok(selector) = now("ONEAPI_DEVICE_SELECTOR") {
-        text += &format!("; have {selector} choose level_zero");
+    if let (Ok(value), Ok(selector)) = (env::var(SELECTOR), now(SELECTOR)) {
+        let cause = selector::cause(&value);
+        text += &format!("; have {selector} choose devices of level_zero: {cause}");
     }
     if let Ok(mask) = now("ZE_AFFINITY_MASK") {
         text += &format!("; have {mask} leave a GPU");

@@ -7,7 +7,7 @@ use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 
 use super::{ContextDevice, QueueBinding, ResolvedSyclObject};
-use crate::dpctl::{Dpctl, device_reference, show_level_zero};
+use crate::dpctl::{Dpctl, device_reference, show_level_zero, warn_of_selector};
 use crate::errors::OrRaise;
 use crate::imports;
 use crate::interpreter::detach;
@@ -95,19 +95,23 @@ fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
     let device = match dpctl.default_device(py)? {
         Ok(device) => device,
         Err(error) => {
-            return Ok(Err(format!(
+            let reason = format!(
                 "dpctl has no default device ({error}): {}",
                 show_level_zero()
-            )));
+            );
+            warn_of_selector(py, &reason)?;
+            return Ok(Err(reason));
         }
     };
     let backend = device_reference(&device)?.backend();
     if backend != Backend::LevelZero {
-        return Ok(Err(format!(
+        let reason = format!(
             "dpctl's default device, {}, is of the {backend} backend; give a Level Zero queue, or {}",
             device.getattr("filter_string")?,
             show_level_zero()
-        )));
+        );
+        warn_of_selector(py, &reason)?;
+        return Ok(Err(reason));
     }
     let queue = dpctl.cached_queue(&device)?;
     let context = ResolvedSyclObject::of_queue(&queue)?.context;
