@@ -88,7 +88,7 @@ test: prepare ## Everything that CI runs: the parts below, in about ten minutes
 lint: lint-rust lint-python ## Layers, format, clippy, rustdoc, ruff, type stubs
 
 lint-rust: | setup
-	$(PYTHON) tools/layers.py process/src src cpu/src python/src
+	$(PYTHON) tools/layers.py
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets --locked -- -D warnings
 	$(LOOM) clippy --locked -p zeusm-models --features loom -- -D warnings

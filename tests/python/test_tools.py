@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
+import layers
 import third_party
 
 pytestmark = pytest.mark.once
@@ -148,3 +149,97 @@ def test_every_linked_crate_has_its_licence(crates):
     without = re.search(r"((?:\S+@.*\n)+)\n\(Without a file", texts)
     if without:
         assert all("Apache-2.0" in line for line in without[1].splitlines())
+
+
+def written(folder, suffix=".rs", **files):
+    """A folder with these files; their names have two underscores for a slash."""
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}{suffix}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def drawn(folder):
+    """The arrows between the files of a folder, as text."""
+    return {
+        f"{file.relative_to(folder).with_suffix('')} {target.relative_to(folder).with_suffix('')}"
+        for file, targets in layers.arrows(folder).items()
+        for target in targets
+    }
+
+
+def test_arrows_lead_to_the_file_that_defines_a_name(tmp_path):
+    crate = written(
+        tmp_path,
+        lib="mod a; pub mod b; pub use b::One;",
+        a__mod="pub use self::low::{Low, low as lower}; mod low; mod high; pub struct Own; #[cfg(test)] mod tests;",
+        a__low='pub struct Low; pub fn low() { /* crate::b::One */ let s = "crate::b::One"; }',
+        a__high="use super::{Low, Own}; #[cfg(test)] mod tests { use crate::b::One; }",
+        a__tests="use crate::b::One;",
+        b="use crate::a; mod inside { pub use crate::a::*; } pub struct One(a::Low); fn f() { inside::lower(); }",
+    )
+    assert drawn(crate) == {
+        "lib b",
+        "a/mod a/low",
+        "a/high a/low",
+        "a/high a/mod",
+        "b a/mod",
+        "b a/low",
+    }
+    assert layers.circles(layers.arrows(crate)) == []
+
+
+def test_macros_and_qualified_paths_are_arrows(tmp_path):
+    crate = written(
+        tmp_path,
+        lib="mod a; mod b; mod c;",
+        a="macro_rules! call { () => {} } pub(crate) use call; pub fn f() {}",
+        b="fn f() { call!(); }",
+        c="fn f() { super::a::f(); }",
+    )
+    assert drawn(crate) == {"b a", "c a"}
+
+
+def test_a_file_that_only_passes_names_on_is_in_no_circle(tmp_path):
+    crate = written(
+        tmp_path,
+        lib="mod a;",
+        a__mod="mod one; mod two; pub use one::One; pub use two::Two;",
+        a__one="pub struct One(super::Two);",
+        a__two="pub struct Two;",
+    )
+    assert layers.circles(layers.arrows(crate)) == []
+    (crate / "a" / "two.rs").write_text("pub struct Two(crate::a::One);")
+    found = layers.circles(layers.arrows(crate))
+    assert [[file.name for file in circle] for circle in found] == [["one.rs", "two.rs"]]
+
+
+def test_imports_of_python_are_arrows(tmp_path):
+    package = written(
+        tmp_path / "p",
+        ".py",
+        a="from p import name\nfrom . import b",
+        b="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.a",
+        c="def f():\n    from p.b import g",
+    )
+    (package / "__init__.py").write_text("from p.b import name")
+    assert drawn(package) == {"__init__ b", "a b", "c b"}
+
+
+def test_the_list_of_circles_only_shrinks(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(layers, "ROOT", tmp_path)
+    crate = written(
+        tmp_path / "src",
+        lib="mod a; mod b;",
+        a="use crate::b::B;",
+        b="use crate::a::A; pub struct B;",
+    )
+    (crate / "a.rs").write_text("use crate::b::B; pub struct A;")
+    assert layers.check(crate, []) == 1
+    assert "src/a.rs:1 uses b.rs" in capsys.readouterr().out
+    entry = ("src", "a b", "a reason")
+    assert layers.check(crate, [entry]) == 0
+    (crate / "b.rs").write_text("pub struct B;")
+    assert layers.check(crate, [entry]) == 1
+    assert "no circle any more" in capsys.readouterr().out
