@@ -12,7 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::allocate::Request;
-use crate::copies::{Source, view_of};
+use crate::array::adopt::view_of;
+use crate::copies::Source;
 use crate::interpreter::intern;
 use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory, object};
 use crate::parse::{self, BoolOrInt};

@@ -13,13 +13,11 @@
 //! - `in_flight`, `transfer`, `event`: submitting operations, and waiting for them;
 //! - `memory`, `pool`: the classes of memory objects and of pools;
 //! - `history`: what was allocated, by whom;
-//! - `allocate`, `adopt`: new memory, and memory of other objects;
-//! - `array`, `copies`, `construct`, `ipc`, `c_api`: arrays, copies, constructors, and memory between processes and
-//!   packages.
+//! - `allocate`: new memory; `array`: arrays, and the memory of other objects;
+//! - `copies`, `construct`, `ipc`, `c_api`: copies, constructors, and memory between processes and packages.
 
 #![deny(clippy::disallowed_types)]
 
-mod adopt;
 mod allocate;
 mod array;
 mod atomic;

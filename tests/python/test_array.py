@@ -166,6 +166,8 @@ class TestAsarray:
         assert zeusm.asarray(source, usm_type=usm_type).f_contiguous
         assert zeusm.asarray(source, usm_type=usm_type, order="C").c_contiguous
         array = zeusm.asarray(numbers((3, 4)), usm_type=usm_type)
+        assert zeusm.asarray(array, order="K")._pointer == array._pointer
+        assert zeusm.asarray(source, usm_type=usm_type, order="K").f_contiguous
         turned = zeusm.asarray(array, order="F")
         assert turned.f_contiguous
         assert turned._pointer != array._pointer

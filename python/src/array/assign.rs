@@ -1,17 +1,18 @@
-//! Assignment to elements: `array[key] = value`.
+//! Assignment to elements: `array[key] = value`, and `copy_to_device`, which assigns to another array.
 
 use std::sync::Arc;
 
 use crate::imports;
 use crate::interpreter::intern;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
 
-use super::UsmArray;
-use super::{create, cuda, host};
+use super::class::UsmArray;
+use super::plan::{Asked, Plan};
+use super::{adopt, host, make};
+use crate::cuda::{self, Direction};
 use crate::parse::{self, dtype};
-use crate::transfer::{self, StridedCopy};
 use zeusm::suai::Order;
 use zeusm::usm::UsmKind;
 
@@ -33,13 +34,18 @@ impl UsmArray {
         let inner = target.get();
         inner.memory().check_writable()?;
         host::check_distinct(&inner.layout)?;
-        if let Some(source) = create::of_usm(value)? {
+        if let Some(source) = adopt::array(value)? {
             check_same(inner, &source)?;
             return copy_usm(&source, &target);
         }
         if let Some(array) = parse::cuda::read(value)? {
-            let binding = Arc::clone(&inner.memory().binding);
-            let source = cuda::copied(value, &array, UsmKind::Device, binding, None)?;
+            let asked = Asked {
+                binding: Some(Arc::clone(&inner.memory().binding)),
+                ..Asked::default()
+            };
+            let (element, layout) = (array.element.clone(), array.layout.clone());
+            let plan = Plan::elsewhere(slf.py(), asked, "CUDA memory", element, layout)?;
+            let source = make::of_cuda(value, &plan, &array)?;
             check_same(inner, &source)?;
             return copy_usm(&source, &target);
         }
@@ -54,6 +60,77 @@ impl UsmArray {
 
     fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(PyValueError::new_err("cannot delete array elements"))
+    }
+
+    /// Copies the array to an array of another device: in USM, or in CUDA memory, which is no USM.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj
+    ///     An object with `__sycl_usm_array_interface__` or `__cuda_array_interface__`, of the same shape and dtype, with any
+    ///     strides.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When it has neither interface.
+    /// ValueError
+    ///     When it has another shape or dtype, or is read-only or has overlapping elements; nothing is written then.
+    /// RuntimeError
+    ///     When the copy fails, or CUDA's driver library cannot be opened.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> there = zeusm.empty((2, 2), "int64", usm_type="host")
+    /// >>> zeusm.asarray([[1, 2], [3, 4]]).copy_to_device(there.T)
+    /// >>> there.copy_to_host().tolist()
+    /// [[1, 3], [2, 4]]
+    fn copy_to_device(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, source) = (slf.py(), slf.get());
+        if let Some(target) = adopt::array(obj)? {
+            let everything = py.Ellipsis().into_bound(py);
+            return Bound::new(py, target)?.as_any().set_item(everything, slf);
+        }
+        let Some(target) = parse::cuda::read(obj)? else {
+            return Err(PyTypeError::new_err(format!(
+                "{} has neither __sycl_usm_array_interface__ nor __cuda_array_interface__",
+                obj.get_type().name()?
+            )));
+        };
+        if target.element != source.element || target.layout.shape() != source.layout.shape() {
+            return Err(PyValueError::new_err(format!(
+                "the destination has the shape {:?} and dtype {}, the array {:?} and {}: it is neither broadcast nor \
+                 converted",
+                target.layout.shape(),
+                dtype::name(&target.element),
+                source.layout.shape(),
+                dtype::name(&source.element),
+            )));
+        }
+        if target.read_only {
+            return Err(PyValueError::new_err("the destination is read-only"));
+        }
+        host::check_distinct(&target.layout)?;
+        let packed = if source.layout.is_c_contiguous() {
+            source.share(py)?
+        } else {
+            let order = Some(Order::RowMajor);
+            let plan = Plan {
+                order,
+                ..Plan::copy_of(source)
+            };
+            make::copy(py, &plan, source)?
+        };
+        let memory = packed.memory();
+        let (here, from) = (memory.context_device(), packed.first(memory.for_queue(py)?));
+        let operands = (obj.clone().unbind(), packed.pinned().share(py)?);
+        // SAFETY: the operands own both sides, which have the same size.
+        unsafe {
+            let (to, elements) = (Direction::ToCuda, &target.layout);
+            cuda::copy(py, to, &target, elements, here, from, operands)
+        }
+        .map(drop)
     }
 }
 
@@ -74,9 +151,9 @@ fn check_same(target: &UsmArray, source: &UsmArray) -> PyResult<()> {
 /// Copies between arrays of the same shape and type, which may overlap.
 fn copy_usm(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
     let py = target.py();
-    if (host::is_read_faster(py, &source.layout) || host::is_write_faster(py, &target.get().layout))
-        && host::copy_through(source, target)?
-    {
+    let is_faster = host::is_read_faster(py, &source.layout)?
+        || host::is_write_faster(py, &target.get().layout)?;
+    if is_faster && host::copy_through(source, target)? {
         return Ok(());
     }
     let target = target.get();
@@ -87,21 +164,21 @@ fn copy_usm(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
     let there = source.memory();
     let is_accessible = here.can_access(there.context_device(), there.kind);
     if is_disjoint && is_accessible && layout.is_c_contiguous() {
-        let sides = StridedCopy::gather(
-            source.memory().for_queue(py)?,
-            target.first(memory.for_queue(py)?),
-        );
-        let operands = (source.pinned().share(py)?, target.pinned().share(py)?);
-        // SAFETY: the operands own both sides of the same size, which the device can access.
-        return unsafe { transfer::copy_strided(py, here, &source.layout, sides, operands) }
-            .map(drop);
+        let to = target.first(memory.for_queue(py)?);
+        let owner = target.pinned().share(py)?;
+        // SAFETY: the target has the elements' size, and its device can access the source.
+        return unsafe { source.gather(py, here, &source.layout, to, owner) }.map(drop);
     }
-    let binding = Arc::clone(&memory.binding);
-    let packed = create::copied(py, source, UsmKind::Device, binding, Some(Order::RowMajor))?;
-    let sides = StridedCopy::scatter(packed.memory().for_queue(py)?, memory.for_queue(py)?);
-    let operands = (packed.pinned().share(py)?, target.pinned().share(py)?);
-    // SAFETY: the operands own both sides of the same size, and the packed copy is in the target's context.
-    unsafe { transfer::copy_strided(py, here, layout, sides, operands) }.map(drop)
+    let plan = Plan {
+        kind: UsmKind::Device,
+        binding: Arc::clone(&memory.binding),
+        order: Some(Order::RowMajor),
+        ..Plan::copy_of(source)
+    };
+    let packed = make::copy(py, &plan, source)?;
+    let (from, owner) = (packed.memory().for_queue(py)?, packed.pinned().share(py)?);
+    // SAFETY: the packed copy has the elements' size, and is in the target's context.
+    unsafe { target.scatter(py, layout, from, owner) }
 }
 
 /// A NumPy array of the target's shape with the elements of `value`, which are not repeated in memory.

@@ -1,6 +1,9 @@
 //! The buffer protocol of arrays (PEP 3118): a typed n-dimensional view for each consumer, with the fields that its flags
 //! request.
 
+// PyO3's trampolines for the buffer protocol call it without an unsafe block.
+#![allow(unsafe_op_in_unsafe_fn)]
+
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 
@@ -8,8 +11,33 @@ use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::UsmArray;
+use super::class::UsmArray;
 use crate::errors::OrRaise;
+
+#[pymethods]
+impl UsmArray {
+    /// Fills in a buffer.
+    ///
+    /// # Safety
+    /// `view` must be a buffer structure to fill in.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        // SAFETY: the interpreter passes a buffer structure to fill in.
+        unsafe { fill(&slf, view, flags) }
+    }
+
+    /// Ends the use of a buffer.
+    ///
+    /// # Safety
+    /// `__getbuffer__` must have filled in `view`, which must not be released yet.
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: the interpreter passes a view that `__getbuffer__` filled in, once.
+        unsafe { release(view) }
+    }
+}
 
 /// The arrays and strings that a `Py_buffer` points to; freed when the consumer releases it.
 struct Description {
@@ -28,7 +56,7 @@ static NOTHING: u128 = 0;
 ///
 /// # Safety
 /// `view` must be a buffer structure to fill in.
-pub(super) unsafe fn fill(
+unsafe fn fill(
     array: &Bound<'_, UsmArray>,
     view: *mut ffi::Py_buffer,
     flags: c_int,
@@ -94,7 +122,7 @@ pub(super) unsafe fn fill(
 ///
 /// # Safety
 /// `view` must be one that `fill` filled in; it is released once.
-pub(super) unsafe fn release(view: *mut ffi::Py_buffer) {
+unsafe fn release(view: *mut ffi::Py_buffer) {
     // SAFETY: `internal` is the box of `fill`.
     drop(unsafe { Box::from_raw((*view).internal.cast::<Description>()) });
 }

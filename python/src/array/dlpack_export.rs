@@ -8,7 +8,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use super::{UsmArray, create, fields};
+use super::class::UsmArray;
+use super::make;
+use super::plan::Plan;
 use crate::dpctl::{self, Dpctl};
 use crate::errors::OrRaise;
 use crate::interpreter::{attach, try_attach};
@@ -18,8 +20,76 @@ use crate::resolve::{DlpackDevice, exchange_host_memory, root_device};
 use zeusm::dlpack::{self, Device, Form, Tensor, abi};
 use zeusm::usm::UsmKind;
 
+#[pymethods]
+impl UsmArray {
+    /// A DLPack capsule of the array.
+    ///
+    /// Parameters
+    /// ----------
+    /// stream : dpctl.SyclQueue or -1, optional
+    ///     The consumer's queue: work that is submitted to it later runs after the work that was submitted to the array's
+    ///     queue. -1: the consumer waits itself for the work that was submitted to queues.
+    /// max_version : tuple of int, optional
+    ///     The newest version that the consumer supports; without it, the capsule holds the unversioned structure.
+    /// dl_device : tuple of int, optional
+    ///     The array's own device, or (1, 0) for the host: in place for host and shared memory, a copy for device
+    ///     memory.
+    /// copy : bool, optional
+    ///     True: always copy; False: never copy.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     When the array cannot be exported with these arguments; the message has the reason and the remedy.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy, zeusm
+    /// >>> array = zeusm.asarray([1.5, 2.5], usm_type="shared")
+    /// >>> zeusm.from_dlpack(array)._pointer == array._pointer
+    /// True
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        slf: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<&Bound<'py, PyAny>>,
+        dl_device: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        export(slf.py(), slf.get(), stream, max_version, dl_device, copy)
+    }
+
+    /// The DLPack device type, 14 for kDLOneAPI, and the position of the device among all root devices of SYCL.
+    ///
+    /// Without a SYCL context, the device of host and shared memory is (1, 0), the host.
+    fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
+        device(py, self.memory())
+    }
+}
+
+#[pymethods]
+impl PyMemory {
+    /// A DLPack capsule of the bytes; the arguments are those of `UsmArray.__dlpack__`.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        slf: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<&Bound<'py, PyAny>>,
+        dl_device: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = UsmArray::bytes(slf)?;
+        export(slf.py(), &bytes, stream, max_version, dl_device, copy)
+    }
+
+    /// The DLPack device type and number.
+    fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
+        device(py, self)
+    }
+}
+
 /// The DLPack device of memory, for `__dlpack_device__`.
-pub(crate) fn device(py: Python<'_>, memory: &PyMemory) -> PyResult<(i32, i32)> {
+fn device(py: Python<'_>, memory: &PyMemory) -> PyResult<(i32, i32)> {
     let device = abi::Device::from(own_device(py, memory)?);
     Ok((device.kind, device.id))
 }
@@ -28,7 +98,7 @@ pub(crate) fn device(py: Python<'_>, memory: &PyMemory) -> PyResult<(i32, i32)> 
 ///
 /// # Errors
 /// `BufferError` when the array cannot be exported; `TypeError` and `ValueError` for invalid arguments.
-pub(crate) fn dlpack<'py>(
+fn export<'py>(
     py: Python<'py>,
     array: &UsmArray,
     stream: Option<&Bound<'py, PyAny>>,
@@ -68,7 +138,11 @@ pub(crate) fn dlpack<'py>(
     if copy == Some(true) {
         // The copy is in the default context, as DLPack supports only that one.
         let binding = Arc::clone(DlpackDevice::get(py, own.number)?.binding());
-        let copied = create::copied(py, array, array.memory().kind, binding, None)?;
+        let plan = Plan {
+            binding,
+            ..Plan::copy_of(array)
+        };
+        let copied = make::copy(py, &plan, array)?;
         return capsule(py, &copied, form, device, true);
     }
     if !own.is_default_context {
@@ -102,8 +176,11 @@ fn on_host(py: Python<'_>, array: &UsmArray, copy: Option<bool>) -> PyResult<Opt
         ));
     }
     if needed || copy == Some(true) {
-        let binding = Arc::clone(&memory.binding);
-        return create::copied(py, array, UsmKind::Host, binding, None).map(Some);
+        let plan = Plan {
+            kind: UsmKind::Host,
+            ..Plan::copy_of(array)
+        };
+        return make::copy(py, &plan, array).map(Some);
     }
     memory.for_host(py, array.extent())?;
     Ok(None)
@@ -163,7 +240,7 @@ fn capsule<'py>(
             "the array is read-only, which DLPack can say since version 1.0: ask with max_version=(1, 0)",
         ));
     }
-    let item = fields::item_for_peer(array).map_err(PyBufferError::new_err)?;
+    let item = array.item_for_peer().map_err(PyBufferError::new_err)?;
     match (device, memory.kind) {
         (Device::Cpu, _) => {}
         (_, UsmKind::Host) => exchange_host_memory(py, memory.context_device())?,

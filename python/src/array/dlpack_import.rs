@@ -6,11 +6,12 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 
-use super::class::invalid;
-use super::{UsmArray, create, dlpack_export};
-use crate::adopt::declared_kind;
+use super::adopt::{self, declared_kind};
+use super::class::{UsmArray, invalid};
+use super::plan::{self, Asked, Plan};
+use super::{dlpack_export, make};
 use crate::dpctl::{self, Dpctl, SyclQueue};
 use crate::errors::OrRaise;
 use crate::interpreter::intern;
@@ -67,7 +68,7 @@ pub(crate) fn from_dlpack(
     let py = x.py();
     let binding = device
         .filter(|device| !device.is_none())
-        .map(|device| wanted(device))
+        .map(|device| plan::binding(device, "device"))
         .transpose()?;
     let is_fixed = copy == Some(false);
     let place = binding.as_ref().filter(|_| is_fixed);
@@ -97,22 +98,12 @@ pub(crate) fn from_dlpack(
     };
     // The exporter's copy suffices, unless it is read-only, as dpnp's of 0-d arrays is.
     let copy = copy.filter(|copy| !(*copy && tensor.copied && !tensor.read_only));
-    create::placed(py, array, None, binding, None, copy)
-}
-
-/// The queue binding of a DLPack device or a SYCL object.
-fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Arc<QueueBinding>> {
-    let py = device.py();
-    if !device.is_instance_of::<PyTuple>() {
-        return resolve::binding(device, "device");
-    }
-    let (kind, id) = parse::dlpack::device(device, "device")?;
-    match Device::from(abi::Device { kind, id }) {
-        Device::OneApi(number) => Ok(Arc::clone(DlpackDevice::get(py, number)?.binding())),
-        other => Err(PyValueError::new_err(format!(
-            "an array in USM cannot be on {other}, only on a SYCL device, (14, n)"
-        ))),
-    }
+    let asked = Asked {
+        binding,
+        copy,
+        ..Asked::default()
+    };
+    make::of_usm(py, &Plan::of_usm(asked, &array)?, array)
 }
 
 /// Requests a versioned capsule whose data may be read at once. For a device that is neither the host nor a SYCL device, an
@@ -168,7 +159,7 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
 /// Whether memory may be in another context than its device's default one, from where it is exported as a copy only. That of
 /// other packages may be.
 fn is_elsewhere(x: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let Some(array) = create::own(x)? else {
+    let Some(array) = adopt::own(x)? else {
         return Ok(true);
     };
     let device = resolve::root_device(x.py(), array.memory().context_device())?;
@@ -281,9 +272,9 @@ impl<'py> Offered<'py> {
         if !self
             .place
             .as_ref()
-            .is_none_or(|place| create::is_same(at, place))
+            .is_none_or(|place| plan::is_at(at, place))
         {
-            return Err(PyBufferError::new_err(create::needs_copy(kind, at)));
+            return Err(PyBufferError::new_err(plan::needs_copy(kind, at)));
         }
         let extent = tensor.layout.extent();
         let (pointer, before) = if extent.is_empty() {
@@ -356,7 +347,7 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
     } else {
         QueueBinding::new(context_device, None)
     };
-    let own = own_binding(x)?.filter(|own| create::is_same(binding.context_device(), own));
+    let own = own_binding(x)?.filter(|own| plan::is_at(binding.context_device(), own));
     offer.array(py, attributes.kind, own.unwrap_or(binding))
 }
 
@@ -420,14 +411,14 @@ fn copy_of_host(
             "the tensor is in memory of the host that is not USM; it takes a copy, and copy is False",
         ));
     }
-    let binding = binding.map_or_else(|| default_binding(py).cloned(), Ok)?;
     let tensor = &offer.tensor;
+    let asked = Asked {
+        binding,
+        ..Asked::default()
+    };
     // The copy belongs to zeusm alone, so it is writable.
-    let (from, element) = (tensor.pointer, tensor.item.into());
+    let (element, layout) = (tensor.item.into(), tensor.layout.clone());
+    let plan = Plan::elsewhere(py, asked, "host memory", element, layout)?;
     // SAFETY: the producer keeps its memory valid until the structure's deleter is called.
-    unsafe {
-        create::copied_from_host(py, from, element, &tensor.layout, binding, || {
-            offer.consume()
-        })
-    }
+    unsafe { make::of_host(py, &plan, tensor.pointer, || offer.consume()) }
 }

@@ -5,21 +5,116 @@
 
 use crate::imports;
 use crate::interpreter::intern;
-use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyImportError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::UsmArray;
-use super::class::invalid;
+use super::class::{UsmArray, invalid};
 use crate::parse::{HostBuffer, dtype, record};
-use crate::transfer::{self, StridedCopy};
 use zeusm::suai::{ElementType, Error, Layout};
 
+#[pymethods]
+impl UsmArray {
+    /// The interface for NumPy to use host and shared memory in place; device memory has none.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.check_host_accessible()
+            .map_err(PyAttributeError::new_err)?;
+        array_interface(py, self)
+    }
+
+    /// The conversion to NumPy: a view of host and shared memory, and `TypeError` for device memory, of which `copy_to_host`
+    /// returns a copy.
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let accessible = slf.get().check_host_accessible();
+        accessible.map_err(PyTypeError::new_err)?;
+        as_numpy(slf, dtype, copy)
+    }
+
+    /// The conversion to Arrow, of one dimension of host or shared memory, without a copy where Arrow supports that.
+    #[pyo3(signature = (r#type=None))]
+    fn __arrow_array__<'py>(
+        slf: &Bound<'py, Self>,
+        r#type: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let numpy = Self::__array__(slf, None, None)?;
+        slf.py()
+            .import("pyarrow")?
+            .call_method1("array", (numpy, r#type))
+    }
+
+    /// Copies the array to the host.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj : optional
+    ///     A writable buffer of the same shape and dtype, with any strides; by default a new NumPy array.
+    ///
+    /// Returns
+    /// -------
+    /// object
+    ///     `obj`, or a new `numpy.ndarray` with the memory order of the array.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     When `obj` has no buffer.
+    /// ValueError
+    ///     When it has another shape or dtype, or is read-only; nothing is written then.
+    /// LevelZeroError
+    ///     When the copy fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy, zeusm
+    /// >>> array = zeusm.asarray([[1, 2], [3, 4]])
+    /// >>> array.T.copy_to_host().tolist()
+    /// [[1, 3], [2, 4]]
+    /// >>> column = numpy.zeros(2, int)
+    /// >>> array[:, 1].copy_to_host(column).tolist()
+    /// [2, 4]
+    #[pyo3(signature = (obj=None))]
+    fn copy_to_host<'py>(
+        slf: &Bound<'py, Self>,
+        obj: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        read(slf, obj.filter(|obj| !obj.is_none()))
+    }
+
+    /// Copies from the host to the array; bytes between its elements are not written.
+    ///
+    /// Parameters
+    /// ----------
+    /// obj
+    ///     Any object that NumPy converts to an array, of the same shape and dtype, with any strides.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     When it has another shape or dtype, or the array is read-only or has overlapping elements; nothing is written
+    ///     then.
+    /// LevelZeroError
+    ///     When the copy fails.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.asarray([1, 2, 3, 4])
+    /// >>> array[::2].copy_from_host([10, 30])
+    /// >>> array.copy_to_host().tolist()
+    /// [10, 2, 30, 4]
+    fn copy_from_host(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
+        write(slf, obj)
+    }
+}
+
 /// `__array_interface__` of an array that the host can access.
-pub(super) fn array_interface<'py>(
-    py: Python<'py>,
-    array: &UsmArray,
-) -> PyResult<Bound<'py, PyDict>> {
+fn array_interface<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyDict>> {
     let memory = array.memory();
     let first = array.first(memory.for_host(py, array.extent())?);
     let dictionary = PyDict::new(py);
@@ -39,7 +134,7 @@ pub(super) fn array_interface<'py>(
 }
 
 /// The NumPy array of an array that the host can access: a view, unless `dtype` or `copy` needs a copy.
-pub(super) fn as_numpy<'py>(
+fn as_numpy<'py>(
     array: &Bound<'py, UsmArray>,
     dtype: Option<&Bound<'py, PyAny>>,
     copy: Option<bool>,
@@ -158,22 +253,8 @@ fn copy_arranged(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyRe
     let bytes = HostBuffer::readable(source)?;
     check_size(&bytes, &elements)?;
     let from = bytes.address();
-    let operands = (inner.pinned().share(py)?, bytes);
-    let (context_device, to) = (
-        inner.memory().context_device(),
-        inner.memory().for_queue(py)?,
-    );
-    // SAFETY: the operands own the memory, which contains the layout, and a buffer of the elements' size.
-    unsafe {
-        transfer::copy_strided(
-            py,
-            context_device,
-            &elements,
-            StridedCopy::scatter(from, to),
-            operands,
-        )
-    }
-    .map(drop)
+    // SAFETY: the buffer has the elements' size.
+    unsafe { inner.scatter(py, &elements, from, bytes) }
 }
 
 /// The bytes that the host copies three times in the time that a device takes for an operation.
@@ -184,24 +265,33 @@ const CALLS: usize = 64 * OPERATION;
 
 /// Whether [`copy_through`] takes less time than the operations of a device that [`transfer::copy_strided`] needs for the layout
 /// of a source, and NumPy is installed. A device copies rows of bytes upwards, so that reversed elements are an operation each.
-pub(super) fn is_read_faster(py: Python<'_>, layout: &Layout) -> bool {
+pub(super) fn is_read_faster(py: Python<'_>, layout: &Layout) -> PyResult<bool> {
     is_faster(py, layout, staged(layout))
 }
 
 /// As [`is_read_faster`], for the layout of a target.
-pub(super) fn is_write_faster(py: Python<'_>, layout: &Layout) -> bool {
+pub(super) fn is_write_faster(py: Python<'_>, layout: &Layout) -> PyResult<bool> {
     is_faster(py, layout, layout.packed())
 }
 
 /// `staged` is what is copied instead, and the layout in the host's buffer.
-fn is_faster(py: Python<'_>, layout: &Layout, staged: Result<(Layout, Layout), Error>) -> bool {
+fn is_faster(
+    py: Python<'_>,
+    layout: &Layout,
+    staged: Result<(Layout, Layout), Error>,
+) -> PyResult<bool> {
     let Ok((in_memory, _)) = staged else {
-        return false;
+        return Ok(false);
     };
     let operations = layout.regions().len();
     let avoided = operations.saturating_sub(in_memory.regions().len());
-    avoided.saturating_mul(OPERATION) > layout.nbytes().saturating_add(CALLS)
-        && imports::numpy(py).is_ok()
+    if avoided.saturating_mul(OPERATION) <= layout.nbytes().saturating_add(CALLS) {
+        return Ok(false);
+    }
+    match imports::numpy(py) {
+        Err(error) if !error.is_instance_of::<PyImportError>(py) => Err(error),
+        imported => Ok(imported.is_ok()),
+    }
 }
 
 /// Copies the elements between arrays of the same shape and type in USM, which may overlap, through host memory. If there is not
@@ -228,17 +318,25 @@ pub(super) fn check_distinct(layout: &Layout) -> PyResult<()> {
     Ok(())
 }
 
-/// The packed layout in the memory order of a NumPy array.
-pub(super) fn packed_like(array: &Bound<'_, PyAny>, element: &ElementType) -> PyResult<Layout> {
+/// What NumPy makes of an object: an array, its type, and a layout in the order of its memory. NumPy converts the elements to
+/// `element`.
+pub(super) fn converted<'py>(
+    object: &Bound<'py, PyAny>,
+    element: Option<&ElementType>,
+) -> PyResult<(Bound<'py, PyAny>, ElementType, Layout)> {
+    let py = object.py();
+    let dtype = element.map(|element| dtype::object(py, element));
+    let array = imports::numpy(py)?.call_method1("asarray", (object, dtype.transpose()?))?;
+    let element = dtype::read(&array.getattr("dtype")?)?;
     let shape: Vec<i64> = array.getattr("shape")?.extract()?;
     let strides: Vec<i64> = array.getattr("strides")?.extract()?;
     let size = element.size() as i64;
     // Only the absolute values of the strides determine the order, and the division by the item size preserves it, also for
     // strides that are no multiple of it.
     let strides: Vec<i64> = strides.iter().map(|stride| stride.abs() / size).collect();
-    let packed =
-        Layout::new(&shape, Some(&strides), 0, element.size()).and_then(|all| all.packed());
-    Ok(packed.map_err(|error| invalid(&error))?.1)
+    let layout = Layout::new(&shape, Some(&strides), 0, element.size());
+    let layout = layout.map_err(|error| invalid(&error))?;
+    Ok((array, element, layout))
 }
 
 /// A NumPy view of an array that the host can access.
@@ -286,23 +384,11 @@ fn gather<'py>(
     in_memory: &Layout,
     bytes: &Bound<'py, PyAny>,
 ) -> PyResult<()> {
-    let memory = array.memory();
     let bytes = HostBuffer::writable(bytes)?;
     check_size(&bytes, in_memory)?;
-    let to = bytes.address();
-    let operands = (array.pinned().share(py)?, bytes);
-    let (context_device, from) = (memory.context_device(), memory.for_queue(py)?);
-    // SAFETY: the operands own the memory, which contains the layout, and a buffer of the elements' size.
-    unsafe {
-        transfer::copy_strided(
-            py,
-            context_device,
-            in_memory,
-            StridedCopy::gather(from, to),
-            operands,
-        )
-    }
-    .map(drop)
+    let (here, to) = (array.memory().context_device(), bytes.address());
+    // SAFETY: the buffer has the elements' size, and the array's own device can access it.
+    unsafe { array.gather(py, here, in_memory, to, bytes) }.map(drop)
 }
 
 /// A staging buffer of `size` bytes, and a NumPy array over it with the layout `in_buffer`.

@@ -4,20 +4,28 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::class::invalid;
-use super::{UsmArray, create, fields};
+use super::adopt;
+use super::class::{UsmArray, invalid};
+use crate::dpctl;
 use crate::interpreter::intern;
-use crate::memory::{note_import_by_address, object};
-use crate::parse::{self, dtype, interface, record};
-use crate::{adopt, dpctl};
+use crate::memory::note_import_by_address;
+use crate::parse::record;
 
-/// The dictionary of an array.
-pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyDict>> {
+#[pymethods]
+impl UsmArray {
+    /// The interface for other packages to use the array in place; strides and offset count elements.
+    #[getter]
+    fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        dictionary(py, self)
+    }
+}
+
+fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyDict>> {
     let memory = array.memory();
     let layout = &array.layout;
     // A consumer that gets the context makes a queue of its own, and SYCL packages refuse operands of different queues.
     let syclobj = dpctl::new_capsule(py, memory.binding.queue_or_cached(py)?.reference())?;
-    fields::check_alignment(array).map_err(PyValueError::new_err)?;
+    array.check_alignment().map_err(PyValueError::new_err)?;
     let strides = match layout.is_c_contiguous() {
         true => None,
         false => {
@@ -25,7 +33,11 @@ pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bou
             Some(PyTuple::new(py, strides.map_err(|error| invalid(&error))?)?)
         }
     };
-    let offset = array.offset_or_zero().map_err(|error| invalid(&error))?;
+    // Without elements, so that the pointer is within the memory: dpctl and dpnp refuse others, even for no elements.
+    let offset = match layout.elements() {
+        0 => 0,
+        _ => layout.element_offset().map_err(|error| invalid(&error))?,
+    };
     let address = memory.for_export(py)?;
     memory.export_state.mark_exported();
     let dictionary = PyDict::new(py);
@@ -74,19 +86,9 @@ pub(super) fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bou
 /// (2,)
 #[pyfunction]
 pub(crate) fn as_usm_array(obj: &Bound<'_, PyAny>) -> PyResult<UsmArray> {
-    if let Some(array) = create::own(obj)? {
-        return Ok(array);
-    }
-    match interface::dictionary(obj)? {
-        Some(dictionary) => described(obj, &dictionary),
-        None if parse::cuda::is_cuda(obj)? => Err(PyValueError::new_err(format!(
-            "{} is in memory of CUDA, which is no USM and has no pointer that SYCL can use: zeusm.asarray copies it",
-            obj.get_type().name()?
-        ))),
-        None => Err(PyValueError::new_err(format!(
-            "{} has no __sycl_usm_array_interface__",
-            obj.get_type().name()?
-        ))),
+    match adopt::array(obj)? {
+        Some(array) => Ok(array),
+        None => adopt::refuse(obj),
     }
 }
 
@@ -126,29 +128,9 @@ pub(crate) fn from_sycl_usm_array_interface(
     owner: Option<Bound<'_, PyAny>>,
 ) -> PyResult<UsmArray> {
     let owner = owner.unwrap_or_else(|| desc.py().None().into_bound(desc.py()));
-    let array = described(&owner, desc)?;
+    let array = adopt::described(&owner, desc)?;
     note_import_by_address(array.memory().kind);
     Ok(array)
-}
-
-/// Imports what a dictionary describes. A dictionary is read once: its capsule has one consumer, and the next dictionary of the
-/// same object may describe other memory.
-pub(super) fn described(
-    owner: &Bound<'_, PyAny>,
-    dictionary: &Bound<'_, PyDict>,
-) -> PyResult<UsmArray> {
-    let py = owner.py();
-    let (memory, found) = adopt::from_interface(owner, dictionary)?;
-    if !dtype::is_supported(&found.element) {
-        return Err(interface::malformed(dtype::unsupported(&found.element)));
-    }
-    let base = object(py, memory)?;
-    // The memory begins at the lowest byte of an element.
-    let layout = found
-        .layout
-        .from_lowest()
-        .map_err(|error| invalid(&error))?;
-    UsmArray::new(&base, found.element, layout)
 }
 
 /// Returns dpctl's cached queue of the array's context and device, for packages that use it for any array. The work on the

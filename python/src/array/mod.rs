@@ -1,24 +1,31 @@
 //! Arrays: views of a memory object with a type, a shape and strides, without arithmetic.
 //!
-//! `class` and `properties` define the array, `fields` selects fields of records, `create` makes new arrays. `host`, `assign`,
-//! `scalar`, `buffer` and `pickling` exchange elements with the host; `interface`, `dlpack_export`, `dlpack_import` and `cuda`
-//! exchange arrays with other packages.
+//! Each file uses those before it only:
+//!
+//! - `class`: the array; `properties`, `buffer`: what needs nothing else;
+//! - `adopt`: the array or the memory of any object that has USM; `interface`: `__sycl_usm_array_interface__`;
+//! - `host`: copies from and to NumPy;
+//! - `plan`: what array a call asks for; `make`: the makers that execute a plan;
+//! - `create`, `dlpack_export`, `dlpack_import`, `views`, `assign`, `pickling`, `scalar`: functions and methods.
+//!
+//! `pointer` has the attributes of any pointer.
 
+pub(crate) mod adopt;
 mod assign;
 mod buffer;
 mod class;
 mod create;
-mod cuda;
 mod dlpack_export;
 mod dlpack_import;
-mod fields;
 mod host;
 mod interface;
-mod memory;
+mod make;
 mod pickling;
+mod plan;
 mod pointer;
 mod properties;
 mod scalar;
+mod views;
 
 pub(crate) use class::UsmArray;
 pub(crate) use create::{asarray, empty};

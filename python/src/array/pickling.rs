@@ -3,9 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use super::UsmArray;
-use super::class::invalid;
-use super::create;
+use super::class::{UsmArray, invalid};
+use super::make;
+use super::plan::Plan;
 use crate::memory::object;
 use crate::parse::{dtype, pickle, record};
 
@@ -28,7 +28,7 @@ impl UsmArray {
             let layout = self.layout.from_lowest().map_err(|error| invalid(&error))?;
             Self::new(&memory, self.element.clone(), layout)?
         } else {
-            create::placed(py, self.share(py)?, None, None, None, Some(true))?
+            make::copy(py, &Plan::copy_of(self), self)?
         };
         let layout = &array.layout;
         let dtype = match array.element.record() {

@@ -1,5 +1,6 @@
 //! The properties of an array.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -32,7 +33,7 @@ impl UsmArray {
     /// >>> array.shape
     /// (2, 3)
     #[getter]
-    pub(super) fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.layout.shape())
     }
 
@@ -236,5 +237,25 @@ impl UsmArray {
             .object()
             .bind(py)
             .getattr(intern!(py, "sycl_queue"))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        match self.layout.shape().first() {
+            Some(&size) => Ok(size),
+            None => Err(PyTypeError::new_err(
+                "an array of no dimensions has no len()",
+            )),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let memory = self.memory();
+        Ok(format!(
+            "<zeusm array of shape {} and dtype {}, USM-{} on {}>",
+            self.shape(py)?,
+            dtype::name(&self.element),
+            memory.kind,
+            memory.context_device().device()
+        ))
     }
 }

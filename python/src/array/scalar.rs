@@ -7,9 +7,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::UsmArray;
-use super::create;
-use super::host;
+use super::class::UsmArray;
+use super::plan::Plan;
+use super::{host, make};
 use crate::parse::dtype;
 
 #[pymethods]
@@ -54,7 +54,7 @@ impl UsmArray {
 
     /// A copy of the same kind, on the same queue.
     fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
-        create::placed(py, self.share(py)?, None, None, None, Some(true))
+        make::copy(py, &Plan::copy_of(self), self)
     }
 
     /// The same as `copy.copy`, as elements are no objects.

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::functions::memory_of;
-use crate::adopt;
+use crate::array::adopt;
 use crate::dpctl::{self, Dpctl};
 use crate::errors::OrRaise;
 use crate::interpreter::attach;

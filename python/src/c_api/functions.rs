@@ -8,10 +8,11 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::array::adopt;
 use crate::interpreter::attach;
 use crate::memory::{PyMemory, object};
+use crate::parse;
 use crate::resolve::{ContextDevice, ResolvedSyclObject, default_binding};
-use crate::{adopt, parse};
 use zeusm::sycl::ContextRef;
 
 /// The capsule's name: the module and attribute from which `PyCapsule_Import` gets it.

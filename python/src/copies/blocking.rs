@@ -8,7 +8,8 @@ use pyo3::types::PyBytes;
 use std::ptr;
 use std::sync::Arc;
 
-use super::{Source, cuda, source};
+use super::{Source, cuda};
+use crate::array::adopt::view_of;
 use crate::imports;
 use crate::memory::{Pinned, PyMemory};
 use crate::parse::{self, HostBuffer, Shown};
@@ -155,7 +156,7 @@ impl PyMemory {
         if let Some(array) = Source::of_cuda(obj)? {
             return cuda::copy_to(slf, obj, &array);
         }
-        Self::copy_from_device(&Bound::new(slf.py(), source::view_of(obj)?)?, slf)
+        Self::copy_from_device(&Bound::new(slf.py(), view_of(obj)?)?, slf)
     }
 
     /// Sets every byte.

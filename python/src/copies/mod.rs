@@ -5,4 +5,4 @@ mod blocking;
 mod cuda;
 mod source;
 
-pub(crate) use source::{Source, view_of};
+pub(crate) use source::Source;

@@ -2,12 +2,10 @@
 
 use std::ops::Deref;
 
-use pyo3::exceptions::PyValueError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::adopt;
 use crate::array::UsmArray;
+use crate::array::adopt::{imported, refuse};
 use crate::memory::{Pinned, PyMemory, as_memory};
 use crate::parse::{cuda, interface};
 use zeusm::cuda::Interface;
@@ -58,43 +56,4 @@ impl Deref for Source {
             Self::View(memory) => memory,
         }
     }
-}
-
-/// Imports the memory of any object with USM, without a copy.
-pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
-    if let Some(memory) = as_memory(object)? {
-        return memory.get().share(object.py());
-    }
-    imported(object)?.map_or_else(|| refuse(object), Ok)
-}
-
-/// The memory of an object that is no memory object, if that has USM.
-fn imported(object: &Bound<'_, PyAny>) -> PyResult<Option<PyMemory>> {
-    if let Ok(array) = object.cast::<UsmArray>() {
-        return array.get().extent_memory(object.py()).map(Some);
-    }
-    match interface::dictionary(object)? {
-        Some(dictionary) => Ok(Some(adopt::from_interface(object, &dictionary)?.0)),
-        None => Ok(None),
-    }
-}
-
-/// Raises the error for an object without USM.
-fn refuse<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
-    let name = object.get_type().name()?;
-    if cuda::is_cuda(object)? {
-        return Err(PyValueError::new_err(format!(
-            "{name} is in memory of CUDA, which is no USM and has no pointer that SYCL can use: zeusm.asarray, \
-             copy_from_device and copy_to_device copy it"
-        )));
-    }
-    // SAFETY: the object is alive, and the function looks at its class only.
-    let is_buffer = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
-    let advice = match is_buffer {
-        true => ": copy_from_host and zeusm.asarray copy memory of the host",
-        false => "",
-    };
-    Err(PyValueError::new_err(format!(
-        "{name} has no __sycl_usm_array_interface__{advice}"
-    )))
 }

@@ -74,13 +74,21 @@ pub(crate) fn spread(arguments: &Bound<'_, PyTuple>, role: &str) -> PyResult<Vec
     }
 }
 
-/// 'C' or 'F'.
+/// 'C' or 'F'; NumPy takes small letters, too.
 pub(crate) fn order(letter: &str) -> PyResult<Order> {
     match letter {
-        "C" => Ok(Order::RowMajor),
-        "F" => Ok(Order::ColumnMajor),
+        "C" | "c" => Ok(Order::RowMajor),
+        "F" | "f" => Ok(Order::ColumnMajor),
         other => Err(PyValueError::new_err(format!(
             "order must be 'C' or 'F', not {other:?}"
         ))),
+    }
+}
+
+/// As [`order`], or 'K' for the order of the source.
+pub(crate) fn order_or_kept(letter: &str) -> PyResult<Option<Order>> {
+    match letter {
+        "K" | "k" => Ok(None),
+        letter => order(letter).map(Some),
     }
 }

@@ -1,13 +1,18 @@
-//! Import of memory that another object owns, after Level Zero has confirmed its kind and extent.
+//! Import without a copy: the memory, or the array, of any object that has USM, after Level Zero has confirmed its kind and extent.
+//!
+//! The interface of zeusm's own objects is not read: reading it marks the memory as exported, and needs SYCL. That of others is
+//! read once: its capsule has one consumer, and the next dictionary may describe other memory.
 
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 
+use super::class::{UsmArray, invalid};
 use crate::interpreter::intern;
-use crate::memory::{Owner, PyMemory, Terms, note_import_by_address};
-use crate::parse::{self, interface};
+use crate::memory::{Owner, PyMemory, Terms, as_memory, note_import_by_address, object};
+use crate::parse::{self, cuda, dtype, interface};
 use crate::resolve::{ContextDevice, ResolvedSyclObject, invalid_argument};
 use zeusm::suai::{self, Interface};
 use zeusm::usm::UsmKind;
@@ -15,9 +20,82 @@ use zeusm::usm::UsmKind;
 /// The field of the interface that names the context.
 const SYCLOBJ: &str = "__sycl_usm_array_interface__ is malformed: 'syclobj'";
 
+/// The array of an object of zeusm itself. A memory object is a one-dimensional array of its bytes.
+pub(super) fn own(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
+    if let Ok(array) = obj.cast::<UsmArray>() {
+        return array.get().share(obj.py()).map(Some);
+    }
+    as_memory(obj)?.map(UsmArray::bytes).transpose()
+}
+
+/// The array of an object, if that has USM.
+pub(super) fn array(obj: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>> {
+    if let Some(array) = own(obj)? {
+        return Ok(Some(array));
+    }
+    let dictionary = interface::dictionary(obj)?;
+    dictionary
+        .map(|dictionary| described(obj, &dictionary))
+        .transpose()
+}
+
+/// The array that a dictionary describes.
+pub(super) fn described(
+    owner: &Bound<'_, PyAny>,
+    dictionary: &Bound<'_, PyDict>,
+) -> PyResult<UsmArray> {
+    let (memory, found) = from_interface(owner, dictionary)?;
+    if !dtype::is_supported(&found.element) {
+        return Err(interface::malformed(dtype::unsupported(&found.element)));
+    }
+    // The memory begins at the lowest byte of an element.
+    let layout = found.layout.from_lowest();
+    let layout = layout.map_err(|error| invalid(&error))?;
+    UsmArray::new(&object(owner.py(), memory)?, found.element, layout)
+}
+
+/// The memory of an object with USM, from the lowest byte of an element to the highest.
+pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
+    if let Some(memory) = as_memory(object)? {
+        return memory.get().share(object.py());
+    }
+    imported(object)?.map_or_else(|| refuse(object), Ok)
+}
+
+/// The memory of an object that is no memory object, if that has USM.
+pub(crate) fn imported(object: &Bound<'_, PyAny>) -> PyResult<Option<PyMemory>> {
+    if let Ok(array) = object.cast::<UsmArray>() {
+        return array.get().extent_memory(object.py()).map(Some);
+    }
+    match interface::dictionary(object)? {
+        Some(dictionary) => Ok(Some(from_interface(object, &dictionary)?.0)),
+        None => Ok(None),
+    }
+}
+
+/// Raises the error for an object without USM.
+pub(crate) fn refuse<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
+    let name = object.get_type().name()?;
+    if cuda::is_cuda(object)? {
+        return Err(PyValueError::new_err(format!(
+            "{name} is in memory of CUDA, which is no USM and has no pointer that SYCL can use: zeusm.asarray, \
+             copy_from_device and copy_to_device copy it"
+        )));
+    }
+    // SAFETY: the object is alive, and the function looks at its class only.
+    let is_buffer = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
+    let advice = match is_buffer {
+        true => ": copy_from_host and zeusm.asarray copy memory of the host",
+        false => "",
+    };
+    Err(PyValueError::new_err(format!(
+        "{name} has no __sycl_usm_array_interface__{advice}"
+    )))
+}
+
 /// Imports the memory that a `__sycl_usm_array_interface__` dictionary describes, from the lowest byte of an element to the
 /// highest, and the array in it. `owner` is the object that exports the dictionary; it keeps the memory alive.
-pub(crate) fn from_interface(
+fn from_interface(
     owner: &Bound<'_, PyAny>,
     dictionary: &Bound<'_, PyDict>,
 ) -> PyResult<(PyMemory, Interface)> {
@@ -115,7 +193,7 @@ fn note_import(owner: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// The kind of memory that an exporter declares, if any. Without elements, it may be the only source: the pointer may be null,
 /// or behind the allocation.
-pub(crate) fn declared_kind(x: &Bound<'_, PyAny>) -> PyResult<Option<UsmKind>> {
+pub(super) fn declared_kind(x: &Bound<'_, PyAny>) -> PyResult<Option<UsmKind>> {
     if let Ok(memory) = x.cast::<PyMemory>() {
         return Ok(Some(memory.get().kind));
     }
