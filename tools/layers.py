@@ -74,11 +74,6 @@ ALLOWED = [
     ("python/src/event", "awaited mod wait_list", "the class is in mod.rs"),
     ("python/src/memory", "access buffer classes mod pickling pinned", "the class is in mod.rs"),
     ("python/src/transfer", "blocks mod peer", "the kinds of transfers are in mod.rs"),
-    (
-        "python/src/array",
-        "buffer class create cuda dlpack_export fields host interface",
-        "the class and its makers know each other",
-    ),
     ("python/src/history", "columns mod", "the functions are in mod.rs"),
     ("xe-sim/src", "report settings", "settings report what is wrong with them"),
     (
