@@ -11,10 +11,16 @@
 //! - [`ForkLock`]: a lock of a table that children inherit, which the forking thread holds during the fork, so that the child
 //!   finds it unlocked and the table consistent.
 //!
+//! On Linux also: [`OwnDescriptor`], a descriptor that the program may have closed, and [`boot_id`].
+//!
 //! Inherited values of all kinds are leaked in the child, with their locks, threads and handles.
 #![deny(missing_docs, clippy::disallowed_types)]
 
 pub mod atomic;
+#[cfg(target_os = "linux")]
+mod boot;
+#[cfg(target_os = "linux")]
+mod descriptor;
 #[doc(hidden)]
 pub mod fork;
 mod fork_safe;
@@ -29,6 +35,10 @@ mod thread;
 #[cfg(all(target_os = "linux", any(test, feature = "testing")))]
 pub mod testing;
 
+#[cfg(target_os = "linux")]
+pub use boot::boot_id;
+#[cfg(target_os = "linux")]
+pub use descriptor::{FIRST_DESCRIPTOR, FileId, OwnDescriptor, OwnFile, duplicate, inode};
 pub use fork::{AtFork, ExclusiveLock, ForkLock, register};
 pub use fork_safe::{ForkSafe, Reinit};
 pub use generation::generation;

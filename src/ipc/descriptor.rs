@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
-use zeusm_process::MutexGuard;
+use zeusm_process::{FileId, MutexGuard};
 
 use super::Error;
 use super::export_table::{self, RemoteTable};
 use super::handle::IpcHandle;
-use super::identity::{self, is_trusted};
+use super::identity::is_trusted;
 use super::imported_file::{self, ImportedFiles};
 use super::server::{self, ExportStatus};
 
@@ -144,9 +144,7 @@ fn duplicate(handle: &IpcHandle) -> Result<ExportStatus, Failure> {
         PidfdGetfdFlags::empty(),
     ) {
         Err(Errno::BADF) => Ok(None),
-        file => Ok::<_, Failure>(
-            Some(file?).filter(|file| identity::FileId::of(file) == Some(expected)),
-        ),
+        file => Ok::<_, Failure>(Some(file?).filter(|file| FileId::of(file) == Some(expected))),
     };
     let entry = &handle.entry;
     let table = get(entry.descriptor, entry.file)?;

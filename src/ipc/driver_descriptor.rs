@@ -5,9 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-
-use super::identity::FileId;
-use super::own_descriptor::OwnDescriptor;
+use zeusm_process::{FileId, OwnDescriptor};
 
 /// Compares two descriptors (Linux 6.10, `F_DUPFD_QUERY` of its `fcntl.h`).
 const F_DUPFD_QUERY: i32 = 1024 + 3;

@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use zeusm_process::OwnDescriptor;
+
 use super::authentication::Key;
 use super::driver::{self, DriverHandle};
 use super::export_table::{self, Entry};
 use super::handle::IpcHandle;
-use super::own_descriptor::OwnDescriptor;
 use super::{Error, identity, imported_file, server};
 use crate::context::Context;
 use crate::pool;

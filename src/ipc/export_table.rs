@@ -12,11 +12,10 @@ use std::sync::Arc;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::Resource;
 use rustix::rand::GetRandomFlags;
-use zeusm_process::{Local, Mutex, MutexGuard};
+use zeusm_process::{FileId, Local, Mutex, MutexGuard, OwnDescriptor};
 
+use super::Error;
 use super::authentication::Key;
-use super::own_descriptor::OwnDescriptor;
-use super::{Error, identity};
 
 /// The exports of this process.
 pub struct ExportTable {
@@ -44,7 +43,7 @@ pub struct Entry {
     /// The table's descriptor in the process.
     pub descriptor: i32,
     /// The table's file.
-    pub file: identity::FileId,
+    pub file: FileId,
     /// The index in the file, in ids of eight bytes after the header.
     pub index: u32,
     /// The random id that the file has at the index while the export is live; never 0.

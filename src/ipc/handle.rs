@@ -1,10 +1,11 @@
 //! The handle and its serialisation.
 
+use zeusm_process::FileId;
+
 use super::Error;
 use super::authentication::{Key, Tag};
 use super::driver::DriverHandle;
 use super::export_table::Entry;
-use super::identity::FileId;
 use crate::usm::UsmKind;
 
 /// Identifies a range of an allocation to other processes of the machine.

@@ -13,12 +13,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use zeusm_process::{Local, Mutex, MutexGuard};
+use zeusm_process::{FileId, Local, Mutex, MutexGuard};
 
 use super::Error;
 use super::driver;
 use super::handle::{AllocationKey, IpcHandle};
-use super::identity::FileId;
 use crate::context::Context;
 use crate::device::{Device, Driver};
 

@@ -38,7 +38,6 @@ mod identity;
 mod imported_file;
 mod mapped_range;
 mod mapping;
-mod own_descriptor;
 mod server;
 #[cfg(test)]
 mod tests;

@@ -17,12 +17,11 @@ use rustix::net::{
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 use rustix::process::Uid;
-use zeusm_process::{ForkLock, Local, Mutex, RwLock, at_fork, held_at_fork};
+use zeusm_process::{FileId, ForkLock, Local, Mutex, OwnDescriptor, RwLock, at_fork, held_at_fork};
 
 use super::export_table;
 use super::handle::IpcHandle;
-use super::identity::{FileId, is_trusted};
-use super::own_descriptor::OwnDescriptor;
+use super::identity::is_trusted;
 
 /// The server's timeout for one connection, which blocks the others meanwhile.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(2);

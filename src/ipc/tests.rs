@@ -7,14 +7,13 @@ use std::os::unix::fs::FileExt;
 use proptest::prelude::*;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Resource, Rlimit};
-use zeusm_process::testing::in_child;
+use zeusm_process::{FileId, OwnDescriptor, testing::in_child};
 
 use super::authentication::Key;
 use super::driver::{self, DriverHandle};
 use super::driver_descriptor::DriverDescriptor;
 use super::export_table::{self, Entry, RemoteTable};
-use super::identity::{FileId, is_trusted};
-use super::own_descriptor::OwnDescriptor;
+use super::identity::is_trusted;
 use super::{Error, IpcHandle};
 use crate::usm::{Allocation, UsmKind};
 use crate::{Context, Runtime};
@@ -279,25 +278,6 @@ fn a_file_of_the_program_with_the_number_of_the_table_is_not_written() {
         let mut content = [0; 100];
         file.read_exact_at(&mut content, 0).unwrap();
         assert_eq!(content, [7; 100]);
-    });
-}
-
-#[test]
-fn a_descriptor_is_used_and_closed_while_it_is_zeusms() {
-    in_child(|| {
-        let memory = || rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
-        let own = OwnDescriptor::new(memory()).unwrap();
-        let number = own.number();
-        assert!(own.get().is_some_and(|it| it.as_raw_fd() == number));
-        assert_eq!(own.get().and_then(FileId::of), Some(own.file()));
-        drop(own);
-        assert!(!is_open(number));
-        let own = OwnDescriptor::new(memory()).unwrap();
-        let file = tempfile::tempfile().unwrap();
-        let reused = reuse(own.number(), &file);
-        assert!(own.get().is_none() && own.number() == reused.as_raw_fd());
-        drop(own);
-        assert!(is_open(reused.as_raw_fd()));
     });
 }
 

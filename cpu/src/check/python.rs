@@ -11,9 +11,7 @@ use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-use zeusm_process::{AtFork, ForkLock, Mutex};
-
-use crate::system::descriptor::OwnFile;
+use zeusm_process::{AtFork, ForkLock, Mutex, OwnFile};
 
 /// The longest text that is kept, of the innermost frames.
 pub const LONGEST: usize = 8192;

@@ -13,14 +13,13 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{MsgFlags, Shutdown, send, shutdown};
-use zeusm_process::{Local, Mutex};
+use zeusm_process::{Local, Mutex, OwnFile};
 
 use super::message::{Failure, Job, read_outcome};
 use super::server::STARTED;
 use super::start::zeusm_cpu_compiler;
 use super::supervisor::split_status;
 use crate::opencl::{self, Runtime};
-use crate::system::descriptor::OwnFile;
 use crate::system::errno;
 use crate::system::library::library_of;
 use crate::system::maps;

@@ -13,8 +13,7 @@ use std::process::ExitStatus;
 
 use nix::libc::{self, c_int, c_uint, pid_t};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-
-use crate::system::descriptor::FIRST;
+use zeusm_process::FIRST_DESCRIPTOR;
 
 /// Precedes the exit status at the end of the output.
 const MARK: [u8; 4] = *b"\0end";
@@ -58,7 +57,7 @@ pub fn split_status(output: &[u8]) -> (&[u8], Option<ExitStatus>) {
 /// Closes all descriptors but the standard streams: the other end of a pipe, say, waits for the last one to be closed.
 fn close_inherited() {
     // SAFETY: nothing in this process uses a descriptor yet, except for the standard streams.
-    let closed = unsafe { libc::syscall(libc::SYS_close_range, FIRST, c_uint::MAX, 0) };
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, FIRST_DESCRIPTOR, c_uint::MAX, 0) };
     if closed == 0 {
         return;
     }
@@ -68,7 +67,7 @@ fn close_inherited() {
     // The folder's own descriptor is closed before.
     let names: Vec<_> = open.flatten().map(|entry| entry.file_name()).collect();
     let numbers = names.iter().filter_map(|name| name.to_str()?.parse().ok());
-    for number in numbers.filter(|number: &c_int| *number >= FIRST) {
+    for number in numbers.filter(|number: &c_int| *number >= FIRST_DESCRIPTOR) {
         // SAFETY: as before.
         unsafe { libc::close(number) };
     }

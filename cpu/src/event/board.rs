@@ -11,11 +11,10 @@ use std::sync::{Arc, Weak};
 use std::thread;
 
 use rustix::thread::futex;
-use zeusm_process::{Local, Mutex, generation};
+use zeusm_process::{Local, Mutex, OwnFile, generation};
 
 use crate::engine::{SharedState, Signal, dispatch};
 use crate::memory::{Mapping, PAGE, ShareError, own_memory_file};
-use crate::system::descriptor::OwnFile;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"zeusmevp");
 

@@ -4,10 +4,9 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Weak};
 
-use zeusm_process::{Local, Mutex};
+use zeusm_process::{Local, Mutex, OwnFile};
 
 use super::{PAGE, map};
-use crate::system::descriptor::OwnFile;
 use crate::system::maps::{self, Area};
 
 /// How many pages one call of the system tells.

@@ -2,7 +2,6 @@
 //! files, libraries, errors, variables, signals.
 
 pub mod clock;
-pub mod descriptor;
 pub mod environment;
 pub mod errno;
 pub mod library;

@@ -7,10 +7,10 @@ use std::fs::File;
 use std::os::fd::IntoRawFd;
 
 use level_zero_sys as sys;
+use zeusm_process::duplicate;
 
 use crate::abi::result::{ZeResult, ensure};
 use crate::memory::{self, Allocation};
-use crate::system::descriptor::duplicate;
 
 /// A new descriptor of the memory's file, which belongs to the caller.
 ///

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
-use zeusm_process::Lazy;
+use zeusm_process::{Lazy, OwnFile, duplicate};
 
 use super::check_size;
 use crate::abi::arguments::{chain, check_flags, input_structure, output, output_structure};
@@ -18,7 +18,6 @@ use crate::handle::{object, register, resolve, retire};
 use crate::memory::{
     Export, Mapping, Record, Share, accounting, count_file, exports, next_id, own_memory_file,
 };
-use crate::system::descriptor::{OwnFile, duplicate};
 
 /// `ze_physical_mem_flags_t` up to 1.17.
 const FLAGS: u32 = 0x3;

@@ -7,6 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
+use zeusm_process::boot_id;
+
 /// Prefixes of the environment variables that affect which driver is loaded, and its behaviour.
 const VARIABLES: [&str; 4] = ["ZE_", "ZES_", "NEO", "LD_LIBRARY_PATH"];
 
@@ -30,8 +32,8 @@ impl ProbeCache {
     }
 
     pub(super) fn at(file: PathBuf, nodes: &[PathBuf]) -> Option<Self> {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        let mut fingerprint = format!("zeusm {} {}", env!("CARGO_PKG_VERSION"), boot.trim());
+        let boot = u128::from_be_bytes(boot_id().ok()?);
+        let mut fingerprint = format!("zeusm {} {boot:032x}", env!("CARGO_PKG_VERSION"));
         for node in nodes {
             let device = node.metadata().map_or(0, |node| node.rdev());
             let _ = write!(fingerprint, " {}:{device}", node.display());

@@ -16,7 +16,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::ptr;
 
-use zeusm_process::{ForkLock, Mutex, generation};
+use zeusm_process::{ForkLock, Mutex, OwnFile, generation};
 
 use super::block::Block;
 use super::error::ShareError;
@@ -27,7 +27,6 @@ use super::{MIN_ALIGNMENT, PAGE};
 use crate::abi::result::ZeResult;
 use crate::check;
 use crate::memory::accounting;
-use crate::system::descriptor::OwnFile;
 
 /// How another process finds an exported allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +152,7 @@ fn publish(
     let own = OwnFile::new(file).map_err(ShareError::of("fstat"))?;
     let export = Export {
         descriptor: own.get().ok_or(CLOSED)?.as_raw_fd(),
-        inode: own.inode(),
+        inode: own.file().inode,
         record_offset,
     };
     Ok((own, export))

@@ -20,13 +20,12 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use linux_raw_sys::{general, ioctl};
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 use rustix::mm::UserfaultfdFlags;
-use zeusm_process::Lazy;
+use zeusm_process::{Lazy, OwnFile};
 
 use super::error::ShareError;
 use super::mapping::Mapping;
 use super::{HUGE_PAGE, PAGE};
 use crate::memory::accounting;
-use crate::system::descriptor::OwnFile;
 
 /// The name of a memory file, by which an importer recognises this runtime's files.
 const FILE_NAME: &str = "zeusm";

@@ -4,13 +4,13 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
+use zeusm_process::duplicate;
 
 use super::handle::{Handle, Subject};
 use crate::abi::arguments::{chain, check_flags, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::handle::resolve;
-use crate::system::descriptor::duplicate;
 use crate::{memory, virtual_memory};
 
 /// `zeMemGetIpcHandle`, for the base address of an allocation of any kind, for that of physical memory where it is

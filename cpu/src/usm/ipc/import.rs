@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use level_zero_sys as sys;
 use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
+use zeusm_process::{duplicate, inode};
 
 use super::handle::{Handle, Subject};
 use crate::abi::arguments::{check_flags, output};
@@ -16,7 +17,6 @@ use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
 use crate::memory::{self, Record, is_memory_file, read_record};
-use crate::system::descriptor::{duplicate, inode};
 
 const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FLAG_BIAS_UNCACHED.0;
 
