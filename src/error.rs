@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use zeusm_process::variables::InvalidVariable;
 
 use crate::history::Holder;
 use crate::kind::UsmKind;
@@ -38,13 +39,15 @@ pub enum Error {
         /// The part.
         feature: &'static str,
     },
-    /// The choice of a runtime is not one of the possible ones.
-    #[error("{variable}={value:?} is neither auto, system, cpu nor the absolute path of a library")]
-    InvalidChoice {
+    /// An environment variable, or the program's choice in its place, has a value that cannot be used.
+    #[error("{variable}={value:?} is not {expected}")]
+    InvalidVariable {
         /// The environment variable.
         variable: &'static str,
         /// Its value, or the program's choice.
         value: String,
+        /// The values that can be used, in words.
+        expected: String,
     },
     /// The chosen runtime cannot be used.
     #[error(
@@ -336,6 +339,21 @@ pub enum Error {
         /// The address.
         pointer: usize,
     },
+}
+
+impl From<InvalidVariable> for Error {
+    fn from(invalid: InvalidVariable) -> Self {
+        let InvalidVariable {
+            name: variable,
+            value,
+            expected,
+        } = invalid;
+        Self::InvalidVariable {
+            variable,
+            value,
+            expected,
+        }
+    }
 }
 
 impl Error {

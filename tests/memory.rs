@@ -4,7 +4,8 @@
 #[path = "support/child.rs"]
 mod child;
 
-use zeusm::usm::{Allocation, LARGEST_ALIGNMENT, POOL_VARIABLE, pools_enabled};
+use zeusm::runtime::POOL_VARIABLE;
+use zeusm::usm::{Allocation, LARGEST_ALIGNMENT, pools_enabled};
 use zeusm::{
     Context, Device, DeviceMemory, Error, HostMemory, IpcHandle, Runtime, SharedMemory, UsmKind,
     sys,
@@ -196,7 +197,7 @@ fn is_pooled_with(value: Option<&str>) -> bool {
 #[test]
 fn the_environment_disables_the_default_pools() {
     assert!(is_pooled_with(None) && is_pooled_with(Some("1")));
-    assert!(!is_pooled_with(Some("0")));
+    assert!(!is_pooled_with(Some("0")) && !is_pooled_with(Some("off")));
 }
 
 #[test]

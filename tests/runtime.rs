@@ -190,7 +190,7 @@ fn an_invalid_choice_is_an_error() {
 #[ignore = "run by an_invalid_choice_is_an_error"]
 fn child_nonsense() {
     let error = Runtime::get().unwrap_err();
-    assert!(matches!(error, Error::InvalidChoice { .. }));
+    assert!(matches!(error, Error::InvalidVariable { .. }));
     assert!(error.to_string().contains("the fast one"), "{error}");
     // No runtime is in use yet, so another choice is possible.
     assert_eq!(choose(&Choice::Cpu).unwrap().kind(), RuntimeKind::Cpu);

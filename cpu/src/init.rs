@@ -1,14 +1,17 @@
 //! Initialisation: registers the fork handlers and initialises the driver.
 
 use std::ffi::CStr;
+use std::io::{self, Write};
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
+use zeusm_process::Lazy;
 
 use crate::abi::arguments::{check_flags, enumerate, input_structure, output};
-use crate::abi::result::{ZeResult, ensure};
+use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::strictness::read_strictness;
 use crate::system::environment;
-use crate::{check, device, driver, engine, fork, opencl};
+use crate::{check, compiler, device, driver, engine, fork, opencl};
 
 /// The variable by which SYCL 2024 uses immediate command lists, which it reads after `zeInit`. Later versions of SYCL decide by
 /// the version of the architecture.
@@ -18,8 +21,34 @@ const IMMEDIATE_LISTS: &CStr = c"SYCL_PI_LEVEL_ZERO_USE_IMMEDIATE_COMMANDLISTS";
 /// meanwhile count as complete after the wait, and their events are used again while they execute.
 const UNLOCKED_WAITS: &CStr = c"UR_L0_QUEUE_SYNCHRONIZE_NON_BLOCKING";
 
+/// Checks the runtime's variables, each of which is read where it is used.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_UNINITIALIZED` for a value that cannot be used, which is described and, as many programs do not ask for
+/// the description, also written to the standard error, once.
+fn check_variables() -> ZeResult {
+    static ERROR: Lazy<Option<String>> = Lazy::new();
+    let error = ERROR.get_or_make(|| {
+        let found = device::check_variables()
+            .and_then(|()| read_strictness().map(drop))
+            .and_then(|()| compiler::read_limit().map(drop))
+            .and_then(|()| check::settings::read().map(drop))
+            .err()?;
+        // The reader of the standard error may be gone.
+        let _ = writeln!(io::stderr(), "zeusm CPU runtime: {found}");
+        Some(found.to_string())
+    });
+    match error {
+        None => Ok(()),
+        Some(text) => {
+            describe(text);
+            Err(sys::ZE_RESULT_ERROR_UNINITIALIZED)
+        }
+    }
+}
+
 fn begin() -> ZeResult {
-    device::check_environment()?;
+    check_variables()?;
     fork::register_handlers();
     opencl::quiesce::before_exit(engine::flush_all);
     opencl::name_instruction_set();

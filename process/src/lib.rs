@@ -34,6 +34,7 @@ mod thread;
 
 #[cfg(all(target_os = "linux", any(test, feature = "testing")))]
 pub mod testing;
+pub mod variables;
 
 #[cfg(target_os = "linux")]
 pub use boot::boot_id;

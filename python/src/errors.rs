@@ -163,7 +163,7 @@ impl IntoException for Error {
             | Error::Length { .. }
             | Error::UnknownPointer { .. }
             | Error::InvalidCpuDevices { .. }
-            | Error::InvalidChoice { .. } => PyValueError::new_err(message),
+            | Error::InvalidVariable { .. } => PyValueError::new_err(message),
             _ => LevelZeroError::new_err(message),
         }
     }

@@ -1,8 +1,10 @@
 //! The Level Zero runtime in use, as a Python object.
 
+use std::ffi::CString;
 use std::path::PathBuf;
 
 use once_cell::race::OnceBox;
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -175,6 +177,12 @@ pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
     let selected = detach(py, Runtime::select);
     if matches!(&selected, Ok(runtime) if runtime.kind() != RuntimeKind::System) {
         announce_forks(py)?;
+    }
+    for name in Runtime::unknown_variables() {
+        let text = CString::new(format!(
+            "zeusm has no variable {name}: docs/reference/variables.md lists them"
+        ))?;
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
     }
     let warning = match selected {
         Err(error) => Some(format!("no Level Zero runtime: {error}")),

@@ -44,7 +44,12 @@ class _Hook:
             )
 
 
+def is_off() -> bool:
+    """Whether the variable disables it. An interpreter that starts must not fail, so an unknown word is no."""
+    return os.environ.get(VARIABLE, "").strip().lower() in ("0", "false", "no", "off")
+
+
 def start() -> None:
     """Install the import hook, unless the variable forbids it."""
-    if os.environ.get(VARIABLE) != "0":
+    if not is_off():
         sys.meta_path.insert(0, _Hook())

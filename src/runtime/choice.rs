@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 /// The environment variable that chooses the runtime.
 pub const RUNTIME_VARIABLE: &str = "ZEUSM_RUNTIME";
 
+/// The environment variable that disables the default pools, as a switch.
+pub const POOL_VARIABLE: &str = "ZEUSM_POOL";
+
 /// The choice of a runtime.
 ///
 /// ```
@@ -36,7 +39,7 @@ impl Choice {
     /// The choice in [`RUNTIME_VARIABLE`]; [`Auto`](Self::Auto) when it is not set.
     ///
     /// # Errors
-    /// [`Error::InvalidChoice`] for any other value.
+    /// [`Error::InvalidVariable`] for any other value.
     pub fn from_environment() -> Result<Self> {
         match env::var_os(RUNTIME_VARIABLE) {
             None => Ok(Self::Auto),
@@ -65,9 +68,10 @@ impl FromStr for Choice {
             "system" => Ok(Self::System),
             "cpu" => Ok(Self::Cpu),
             path if Path::new(path).is_absolute() => Ok(Self::Path(PathBuf::from(path))),
-            other => Err(Error::InvalidChoice {
+            other => Err(Error::InvalidVariable {
                 variable: RUNTIME_VARIABLE,
                 value: other.to_owned(),
+                expected: "auto, system, cpu or the absolute path of a library".to_owned(),
             }),
         }
     }

@@ -16,15 +16,17 @@ mod platform;
 #[path = "windows.rs"]
 mod platform;
 
+use std::env;
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
 use level_zero_sys as sys;
 use once_cell::race::{OnceBox, OnceRef};
+use zeusm_process::variables::{self, switch};
 use zeusm_process::{Local, Mutex};
 
-pub use choice::{Choice, RUNTIME_VARIABLE};
+pub use choice::{Choice, POOL_VARIABLE, RUNTIME_VARIABLE};
 pub use cpu_devices::CpuDevices;
 pub use forks::AnnouncedForks;
 #[cfg(target_os = "linux")]
@@ -94,7 +96,7 @@ impl Runtime {
     /// The runtime of this process; the first call selects it.
     ///
     /// # Errors
-    /// [`Error::InvalidChoice`] for an invalid environment variable; [`Error::Load`], [`Error::CpuRuntimeMissing`] or
+    /// [`Error::InvalidVariable`] for an invalid environment variable; [`Error::Load`], [`Error::CpuRuntimeMissing`] or
     /// [`Error::NoDevice`] when the selected runtime cannot be used.
     pub fn get() -> Result<&'static Self> {
         let runtime = Self::select()?;
@@ -113,11 +115,19 @@ impl Runtime {
         }
         let _choosing = CHOOSING.get_or_default().lock();
         let choice = || {
+            // It is read by the first allocation, which cannot report a wrong value.
+            switch(env::var_os, POOL_VARIABLE)?;
             let choice = Choice::from_environment()?;
             // SAFETY: the variable of the environment is as trusted as those that the dynamic linker obeys.
             unsafe { Self::open(&choice) }
         };
         SERVING.get_or_try_init(choice)
+    }
+
+    /// The environment variables that begin with `ZEUSM_` and do not exist: misspelt ones, which have no effect.
+    #[must_use]
+    pub fn unknown_variables() -> Vec<String> {
+        variables::unknown()
     }
 
     /// Chooses the runtime; overrides the environment variable.

@@ -4,27 +4,26 @@ use std::env;
 
 use once_cell::race::OnceBool;
 use zeusm_process::Local;
+use zeusm_process::variables::switch;
 
 use super::LevelZeroProvider;
 use crate::context::Context;
 use crate::device::Device;
 use crate::kind::UsmKind;
 use crate::pool::{Options, Pool};
-
-/// The environment variable that disables the default pools with the value `0`.
-pub const POOL_VARIABLE: &str = "ZEUSM_POOL";
+use crate::runtime::POOL_VARIABLE;
 
 /// The variable of the CPU runtime's checker, which cannot tell the blocks of a pool from each other.
 const CHECK_VARIABLE: &str = "ZEUSM_CHECK";
 
-/// Whether the default pools are enabled; read once in a process. Unless the environment says so, they are not under the checker.
+/// Whether the default pools are enabled, by [`POOL_VARIABLE`]; read once in a process. Without it, they are not under the checker.
 #[must_use]
 pub fn pools_enabled() -> bool {
     static ENABLED: OnceBool = OnceBool::new();
-    ENABLED.get_or_init(|| match env::var_os(POOL_VARIABLE) {
-        Some(value) => value != "0",
-        None => env::var_os(CHECK_VARIABLE).is_none_or(|value| value.is_empty() || value == "0"),
-    })
+    // A wrong value is an error of the runtime's selection, which comes first.
+    let chosen = || switch(env::var_os, POOL_VARIABLE).unwrap_or_default();
+    let is_checked = || env::var_os(CHECK_VARIABLE).is_some_and(|it| !it.is_empty() && it != "0");
+    ENABLED.get_or_init(|| chosen().unwrap_or_else(|| !is_checked()))
 }
 
 /// A context's pools in this process, by device and kind: a linked list that only grows, so that it is read without a lock.

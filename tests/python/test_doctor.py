@@ -254,28 +254,6 @@ def test_variables_are_listed_with_their_effect(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "right", "wrong", "what"),
-    [
-        (
-            "ZEUSM_COMPILER_SECONDS",
-            ["", "0", "60", str(2**32 - 1)],
-            ["x", "-1", "1.5", str(2**32)],
-            "a whole number",
-        ),
-        ("ZEUSM_CPU_ENGINES", ["", "1", "queue"], ["x", "2", "Queue"], "1 or queue"),
-    ],
-)
-def test_variables_whose_value_is_ignored(tmp_path, name, right, wrong, what):
-    for value in right:
-        (found,) = variables.find(Machine(tmp_path, {name: value}))
-        assert found.state is State.NOTE
-    for value in wrong:
-        (found,) = variables.find(Machine(tmp_path, {name: value}))
-        assert (found.state, found.remedy) == (State.WRONG, f"unset {name}")
-        assert found.text.startswith(f"{name}={value} is ignored: it is not {what}")
-
-
-@pytest.mark.parametrize(
     ("program", "part"),
     [
         ("import os; os.abort()", "signal 6"),

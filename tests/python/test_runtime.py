@@ -220,6 +220,32 @@ def test_two_level_zero_libraries_are_named(fresh, copied_runtime):
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ZEUSM_POOL", "maybe"),
+        ("ZEUSM_CHECK", "leak"),
+        ("ZEUSM_CPU_STRICT", "2"),
+        ("ZEUSM_CPU_DISCRETE", "x"),
+        ("ZEUSM_CPU_ENGINES", "Queue"),
+        ("ZEUSM_CPU_TILES", "0"),
+        ("ZEUSM_COMPILER_SECONDS", "-1"),
+        ("ZEUSM_CHECK_EXIT_CODE", "256"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_an_error(fresh, name, value):
+    program = "import zeusm.memory as m; m.MemoryUSMHost(64)"
+    told = fresh(program, env={name: value, "ZEUSM_RUNTIME": "cpu"}, fails=True).stderr
+    assert f'{name}="{value}" is not' in told.splitlines()[-1]
+
+
+def test_a_misspelt_variable_is_named(fresh):
+    """Once, at the import; variables of tests are no mistakes."""
+    told = fresh("import zeusm", env={"ZEUSM_CHEKC": "1", "ZEUSM_TEST_ANY": "1"}).stderr
+    assert "no variable ZEUSM_CHEKC" in told
+    assert told.count("RuntimeWarning") == 1
+
+
+@pytest.mark.parametrize(
     ("selector", "cause"),
     [
         ("opencl:gpu", "none of its parts names level_zero"),

@@ -3,6 +3,7 @@
 use std::env;
 
 use zeusm_process::Lazy;
+use zeusm_process::variables::{InvalidVariable, switch};
 
 /// With `1`, arguments are checked by the letter of the specification. For tests.
 const STRICT: &str = "ZEUSM_CPU_STRICT";
@@ -12,5 +13,13 @@ const STRICT: &str = "ZEUSM_CPU_STRICT";
 /// any pattern, page sizes and mappings of nothing, and modules that are destroyed before their kernels.
 pub fn is_strict() -> bool {
     static IS_STRICT: Lazy<bool> = Lazy::new();
-    *IS_STRICT.get_or_make(|| env::var_os(STRICT).is_some_and(|value| value == "1"))
+    *IS_STRICT.get_or_make(|| read_strictness().unwrap_or_default())
+}
+
+/// The variable's value.
+///
+/// # Errors
+/// For one that cannot be used.
+pub fn read_strictness() -> Result<bool, InvalidVariable> {
+    Ok(switch(env::var_os, STRICT)?.unwrap_or_default())
 }

@@ -28,7 +28,7 @@ mod python;
 mod repeats;
 mod report;
 mod say;
-mod settings;
+pub mod settings;
 mod stack;
 mod step;
 mod suppressions;

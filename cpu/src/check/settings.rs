@@ -4,8 +4,8 @@ use std::env;
 use std::path::PathBuf;
 
 use zeusm_process::Lazy;
+use zeusm_process::variables::{InvalidVariable, number, parse};
 
-use super::say;
 use crate::system::environment;
 
 /// Turns the checker on: `1`, or a list of names of further checks.
@@ -20,7 +20,7 @@ const EXIT_CODE: &str = "ZEUSM_CHECK_EXIT_CODE";
 const DEFAULT_EXIT_CODE: i32 = 86;
 
 /// What the environment asks for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Settings {
     /// Whether the checker is on.
     pub on: bool,
@@ -41,19 +41,23 @@ pub struct Settings {
 /// The settings of this process.
 pub fn get() -> &'static Settings {
     static SETTINGS: Lazy<Settings> = Lazy::new();
-    SETTINGS.get_or_make(|| {
-        let text = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        let mut settings = parse(text(CHECK).as_deref().unwrap_or("0"));
-        let path = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-        settings.report = path(REPORT).map(PathBuf::from);
-        settings.suppressions = path(SUPPRESSIONS).map(PathBuf::from);
-        if let Some(code) = text(EXIT_CODE) {
-            match code.parse::<u8>() {
-                Ok(code) => settings.exit_code = i32::from(code),
-                Err(_) => say::line(format_args!("{EXIT_CODE}={code} is no exit status")),
-            }
-        }
-        settings
+    SETTINGS.get_or_make(|| read().unwrap_or_default())
+}
+
+/// The values of the variables.
+///
+/// # Errors
+/// For one that cannot be used.
+pub fn read() -> Result<Settings, InvalidVariable> {
+    let expected = || "0, 1, leaks, uninitialised, frames or all, or a list of these".to_owned();
+    let chosen = parse(env::var_os, CHECK, expected, checks)?.unwrap_or_default();
+    let code = number(env::var_os, EXIT_CODE, 0..=u8::MAX.into())?;
+    let path = |name| env::var_os(name).filter(|value| !value.is_empty());
+    Ok(Settings {
+        report: path(REPORT).map(PathBuf::from),
+        suppressions: path(SUPPRESSIONS).map(PathBuf::from),
+        exit_code: code.map_or(DEFAULT_EXIT_CODE, |code| code as i32),
+        ..chosen
     })
 }
 
@@ -63,17 +67,9 @@ pub fn disable_pools() {
     environment::set_default(c"SYCL_PI_LEVEL_ZERO_DISABLE_USM_ALLOCATOR", c"1");
 }
 
-/// The checks that the value of [`CHECK`] names.
-fn parse(value: &str) -> Settings {
-    let mut settings = Settings {
-        on: false,
-        leaks: false,
-        uninitialised: false,
-        frames: false,
-        report: None,
-        suppressions: None,
-        exit_code: DEFAULT_EXIT_CODE,
-    };
+/// The checks that the value of [`CHECK`] names; `None` if there is no such check.
+fn checks(value: &str) -> Option<Settings> {
+    let mut settings = Settings::default();
     for name in value.split(',').map(str::trim) {
         match name {
             "" | "0" => continue,
@@ -82,13 +78,11 @@ fn parse(value: &str) -> Settings {
             "uninitialised" => settings.uninitialised = true,
             "frames" => settings.frames = true,
             "all" => (settings.leaks, settings.uninitialised) = (true, true),
-            _ => say::line(format_args!(
-                "{CHECK} takes 1, leaks, uninitialised, frames or all, and not {name}"
-            )),
+            _ => return None,
         }
         settings.on = true;
     }
-    settings
+    Some(settings)
 }
 
 #[cfg(test)]
@@ -97,6 +91,7 @@ mod tests {
 
     #[test]
     fn the_variable_names_checks() {
+        let parse = |value: &str| checks(value).expect("names of checks");
         for off in ["", "0"] {
             assert!(!parse(off).on);
         }
@@ -107,5 +102,6 @@ mod tests {
         let both = parse("leaks, uninitialised");
         assert!(both.on && both.leaks && both.uninitialised);
         assert!(parse("all").leaks && parse("all").uninitialised);
+        assert!(checks("leak").is_none() && checks("1, leak").is_none());
     }
 }

@@ -13,3 +13,4 @@ mod supervisor;
 
 pub use client::compile;
 pub use message::{Failure, Job, Unit, read_blob, write_blob};
+pub use server::read_limit;

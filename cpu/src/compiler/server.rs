@@ -9,12 +9,21 @@ use std::os::unix::net::UnixStream;
 use nix::libc;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::alarm;
+use zeusm_process::variables::{InvalidVariable, number};
 
 use super::message::{Failure, Job, write_outcome};
 use crate::opencl::{self, BuildError, Program, Runtime};
 
 /// The environment variable with the limit of processor time for a module in seconds.
 const TIME_VARIABLE: &str = "ZEUSM_COMPILER_SECONDS";
+
+/// The limit that the user chose, if any.
+///
+/// # Errors
+/// For a value that cannot be used.
+pub fn read_limit() -> Result<Option<u32>, InvalidVariable> {
+    number(env::var_os, TIME_VARIABLE, 0..=u32::MAX)
+}
 
 /// The default limit of processor time for a module in seconds, far more than any valid module needs.
 fn seconds(job: &Job) -> u32 {
@@ -32,9 +41,7 @@ pub fn serve() -> io::Result<()> {
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut from = BufReader::new(stream.try_clone()?);
     let mut to = stream;
-    let limit: Option<u32> = env::var(TIME_VARIABLE)
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let limit = read_limit().unwrap_or_default();
     while let Ok(job) = Job::read(&mut from) {
         to.write_all(&[STARTED])?;
         limit_time(limit.unwrap_or_else(|| seconds(&job)));

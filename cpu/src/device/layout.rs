@@ -2,8 +2,9 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fmt;
 use std::str::FromStr;
+
+use zeusm_process::variables::{InvalidVariable, number, parse, switch};
 
 use super::mask::Mask;
 
@@ -40,7 +41,7 @@ impl FromStr for Hierarchy {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         match text {
-            "" | "COMPOSITE" => Ok(Self::Composite),
+            "COMPOSITE" => Ok(Self::Composite),
             "FLAT" => Ok(Self::Flat),
             "COMBINED" => Ok(Self::Combined),
             _ => Err(()),
@@ -71,25 +72,6 @@ pub struct Place {
     pub tiles: Vec<u32>,
 }
 
-/// A variable or an argument with a value that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misconfigured {
-    variable: &'static str,
-    value: String,
-    expected: String,
-}
-
-impl fmt::Display for Misconfigured {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            variable,
-            value,
-            expected,
-        } = self;
-        write!(formatter, "{variable}={value:?} is not {expected}")
-    }
-}
-
 impl Default for Layout {
     fn default() -> Self {
         Self {
@@ -109,25 +91,14 @@ impl Layout {
     /// For a value that cannot be used, and a mask that leaves no device.
     pub fn of_variables(
         read: impl Fn(&'static str) -> Option<OsString>,
-    ) -> Result<Self, Misconfigured> {
-        let number = |variable, most| {
-            let expected = || format!("a number from 1 to {most}");
-            parse(&read, variable, expected, |text| {
-                let number = if text.is_empty() { Ok(1) } else { text.parse() };
-                number.ok().filter(|number| (1..=most).contains(number))
-            })
-        };
-        let either = || "0 or 1".to_owned();
+    ) -> Result<Self, InvalidVariable> {
         let hierarchies = || "COMPOSITE, FLAT or COMBINED".to_owned();
         let layout = Self {
-            gpus: number(DEVICES, MOST_DEVICES)?,
-            tiles: number(TILES, MOST_TILES)?,
-            peer_access: parse(&read, PEER_ACCESS, either, |text| match text {
-                "" | "1" => Some(true),
-                "0" => Some(false),
-                _ => None,
-            })?,
-            hierarchy: parse(&read, HIERARCHY, hierarchies, |text| text.parse().ok())?,
+            gpus: number(&read, DEVICES, 1..=MOST_DEVICES)?.unwrap_or(1),
+            tiles: number(&read, TILES, 1..=MOST_TILES)?.unwrap_or(1),
+            peer_access: switch(&read, PEER_ACCESS)?.unwrap_or(true),
+            hierarchy: parse(&read, HIERARCHY, hierarchies, |text| text.parse().ok())?
+                .unwrap_or_default(),
             ..Self::default()
         };
         let expected = || layout.expected_mask();
@@ -139,7 +110,8 @@ impl Layout {
             let has_tiles = masked.mask.has_tiles();
             let valid = layout.hierarchy == Hierarchy::Composite || !has_tiles;
             (valid && !masked.places().is_empty()).then_some(masked.mask)
-        })?;
+        })?
+        .unwrap_or_default();
         Ok(Self { mask, ..layout })
     }
 
@@ -147,11 +119,11 @@ impl Layout {
     ///
     /// # Errors
     /// For numbers out of range, and a mask that leaves none of the devices.
-    pub fn with(&self, gpus: u32, tiles: u32, peer_access: bool) -> Result<Self, Misconfigured> {
+    pub fn with(&self, gpus: u32, tiles: u32, peer_access: bool) -> Result<Self, InvalidVariable> {
         for (variable, value, most) in [(DEVICES, gpus, MOST_DEVICES), (TILES, tiles, MOST_TILES)] {
             if !(1..=most).contains(&value) {
-                return Err(Misconfigured {
-                    variable,
+                return Err(InvalidVariable {
+                    name: variable,
                     value: value.to_string(),
                     expected: format!("a number from 1 to {most}"),
                 });
@@ -164,8 +136,8 @@ impl Layout {
             ..self.clone()
         };
         if layout.places().is_empty() {
-            return Err(Misconfigured {
-                variable: MASK,
+            return Err(InvalidVariable {
+                name: MASK,
                 value: env::var_os(MASK)
                     .unwrap_or_default()
                     .to_string_lossy()
@@ -214,28 +186,12 @@ impl Layout {
     }
 }
 
-/// The value of a variable, which is empty when it is not set.
-fn parse<T>(
-    read: impl Fn(&'static str) -> Option<OsString>,
-    variable: &'static str,
-    expected: impl FnOnce() -> String,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<T, Misconfigured> {
-    let value = read(variable).unwrap_or_default();
-    let value = value.to_string_lossy();
-    parse(value.trim()).ok_or_else(|| Misconfigured {
-        variable,
-        value: value.into_owned(),
-        expected: expected(),
-    })
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
-    fn layout(variables: &[(&str, &str)]) -> Result<Layout, Misconfigured> {
+    fn layout(variables: &[(&str, &str)]) -> Result<Layout, InvalidVariable> {
         Layout::of_variables(|name| {
             let found = variables.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| OsString::from(value))
@@ -298,7 +254,7 @@ mod tests {
             (DEVICES, "-1", "a number from 1 to 32"),
             (DEVICES, "99999999999", "a number from 1 to 32"),
             (TILES, "17", "a number from 1 to 16"),
-            (PEER_ACCESS, "yes", "0 or 1"),
+            (PEER_ACCESS, "perhaps", "no or off"),
             (HIERARCHY, "flat", "COMPOSITE, FLAT or COMBINED"),
             (MASK, "first", "devices 0 to 1, with"),
             (MASK, "2", "devices 0 to 1, with"),

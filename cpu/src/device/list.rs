@@ -5,10 +5,10 @@
 //! Several GPUs have equal shares of the processors and the memory, and so have the tiles of a GPU.
 
 use std::env;
-use std::io::{self, Write};
 
 use level_zero_sys as sys;
 use zeusm_process::Lazy;
+use zeusm_process::variables::{InvalidVariable, parse};
 
 use super::layout::{Hierarchy, Layout, Place};
 use crate::abi::result::{ZeResult, describe};
@@ -26,13 +26,32 @@ const UNITS_OF_A_GPU: usize = 16;
 /// rely on it.
 const ENGINES: &str = "ZEUSM_CPU_ENGINES";
 
+/// The values of [`ENGINES`].
+#[derive(Clone, Copy, Default)]
+enum Engines {
+    One,
+    OfQueues,
+    #[default]
+    OfDevices,
+}
+
+fn read_engines() -> Result<Engines, InvalidVariable> {
+    let expected = || "1 or queue".to_owned();
+    let engines = parse(env::var_os, ENGINES, expected, |text| match text {
+        "1" => Some(Engines::One),
+        "queue" => Some(Engines::OfQueues),
+        _ => None,
+    })?;
+    Ok(engines.unwrap_or_default())
+}
+
 /// The engine of a new device.
 fn engine() -> Option<DeviceEngine> {
     static ONE: Lazy<DeviceEngine> = Lazy::new();
-    match env::var_os(ENGINES) {
-        Some(value) if value == "1" => Some(ONE.get_or_make(DeviceEngine::that_waits).clone()),
-        Some(value) if value == "queue" => None,
-        _ => Some(DeviceEngine::default()),
+    match read_engines().unwrap_or_default() {
+        Engines::One => Some(ONE.get_or_make(DeviceEngine::that_waits).clone()),
+        Engines::OfQueues => None,
+        Engines::OfDevices => Some(DeviceEngine::default()),
     }
 }
 
@@ -286,26 +305,13 @@ fn of_environment() -> &'static Layout {
     LAYOUT.get_or_make(|| Layout::of_variables(env::var_os).unwrap_or_default())
 }
 
-/// Checks the variables.
+/// Checks the variables of the list.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_UNINITIALIZED` for a value that cannot be used, which is described and, as many programs do not ask for
-/// the description, also written to the standard error, once.
-pub fn check_environment() -> ZeResult {
-    static ERROR: Lazy<Option<String>> = Lazy::new();
-    let error = ERROR.get_or_make(|| {
-        let found = Layout::of_variables(env::var_os).err()?;
-        // The reader of the standard error may be gone.
-        let _ = writeln!(io::stderr(), "zeusm CPU runtime: {found}");
-        Some(found.to_string())
-    });
-    match error {
-        None => Ok(()),
-        Some(text) => {
-            describe(text);
-            Err(sys::ZE_RESULT_ERROR_UNINITIALIZED)
-        }
-    }
+/// For a value that cannot be used.
+pub(super) fn check_variables() -> Result<(), InvalidVariable> {
+    read_engines()?;
+    Layout::of_variables(env::var_os).map(drop)
 }
 
 /// Presents so many GPUs, in place of what the environment says.

@@ -22,13 +22,14 @@ use crate::driver;
 use crate::system::clock;
 
 pub use compute::{compute, image, module, vector_width};
-pub use list::{Device, check_environment, find, present};
+pub use list::{Device, find, present};
 pub use memory::{cache, check_external, external_memory, memory, memory_access};
 pub use pci::pci;
 pub use peers::{can_access_peer, p2p};
 pub use properties::{MUTABLE_FLAGS, device_properties};
 pub use queues::{MAX_FILL_PATTERN, QueueGroup, check_queue, queue_groups};
 use zeusm_process::Lazy;
+use zeusm_process::variables::{InvalidVariable, switch};
 
 /// With `1`, the devices are reported as discrete ones, whose shared memory the host and the device must not access
 /// concurrently, as by Intel's driver. For tests.
@@ -36,7 +37,21 @@ const DISCRETE: &str = "ZEUSM_CPU_DISCRETE";
 
 fn is_discrete() -> bool {
     static IS_DISCRETE: Lazy<bool> = Lazy::new();
-    *IS_DISCRETE.get_or_make(|| env::var_os(DISCRETE).is_some_and(|value| value == "1"))
+    *IS_DISCRETE.get_or_make(|| read_discreteness().unwrap_or_default())
+}
+
+/// The variable's value.
+fn read_discreteness() -> Result<bool, InvalidVariable> {
+    Ok(switch(env::var_os, DISCRETE)?.unwrap_or_default())
+}
+
+/// Checks the variables that describe devices.
+///
+/// # Errors
+/// For a value that cannot be used.
+pub fn check_variables() -> Result<(), InvalidVariable> {
+    read_discreteness()?;
+    list::check_variables()
 }
 
 /// Whether the host and the devices may access one word of shared memory atomically at the same time.

@@ -21,7 +21,8 @@ def call(_options: Namespace) -> int:
         print(f"zeusm is enabled by {path}")
     if not paths:
         print("zeusm is not enabled")
-    is_off = os.environ.get(zeusm_start.VARIABLE) == "0"
+    is_off = zeusm_start.is_off()
     if is_off:
-        print(f"{zeusm_start.VARIABLE}=0 disables it for this process")
+        value = os.environ[zeusm_start.VARIABLE]
+        print(f"{zeusm_start.VARIABLE}={value} disables it for this process")
     return 0 if paths and not is_off else 1

@@ -1,7 +1,6 @@
 """Environment variables that decide which runtime serves and which devices programs see."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.machine import Machine
@@ -15,8 +14,8 @@ VARIABLES = {
     "ZE_FLAT_DEVICE_HIERARCHY": "it selects whether GPUs or their tiles are devices",
     "ZE_ENABLE_ALT_DRIVERS": "the Level Zero loader opens these drivers only",
     "ZEUSM_RUNTIME": "it selects zeusm's runtime",
-    "ZEUSM_ENABLE": "0 disables `zeusm enable`",
-    "ZEUSM_POOL": "0 disables zeusm's memory pools",
+    "ZEUSM_ENABLE": "0 (off, false, no) disables `zeusm enable`",
+    "ZEUSM_POOL": "0 (off, false, no) disables zeusm's memory pools",
     "ZEUSM_CPU_DEVICES": "the CPU runtime presents that many GPUs",
     "ZEUSM_CPU_TILES": "the CPU runtime presents GPUs with that many tiles",
     "ZEUSM_CPU_ENGINES": "it selects which queues of the CPU runtime share an engine",
@@ -24,19 +23,6 @@ VARIABLES = {
     "CL_CONFIG_CPU_TARGET_ARCH": "the OpenCL runtime for the CPU builds kernels for that instruction set",
     "ZEUSM_COMPILER_SECONDS": "it limits the processor time for building a module; 0 is no limit",
 }
-
-
-def is_seconds(value: str) -> bool:
-    """Whether the CPU runtime can read it."""
-    return re.fullmatch(r"\+?[0-9]{1,99}", value) is not None and int(value) < 1 << 32
-
-
-#: Variables whose invalid values are ignored: a test of the value, and the valid values in words.
-VALUES: dict[str, tuple[Callable[[str], bool], str]] = {
-    "ZEUSM_CPU_ENGINES": ({"1", "queue"}.__contains__, "1 or queue"),
-    "ZEUSM_COMPILER_SECONDS": (is_seconds, "a whole number of seconds below 2^32"),
-}
-
 
 #: Those that hide devices from SYCL.
 HIDING = (
@@ -63,10 +49,5 @@ def unset(machine: Machine, names: Iterable[str]) -> str | None:
 def find(machine: Machine) -> Iterator[Finding]:
     """List the variables that are set."""
     for name, effect in VARIABLES.items():
-        value = machine.environment.get(name)
-        is_read, what = VALUES.get(name, (bool, ""))
-        if value and not is_read(value):
-            text = f"{name}={value} is ignored: it is not {what}"
-            yield Finding("variable", State.WRONG, text, f"unset {name}")
-        elif value is not None:
+        if (value := machine.environment.get(name)) is not None:
             yield Finding("variable", State.NOTE, f"{name}={value}: {effect}", f"unset {name}")
