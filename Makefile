@@ -85,7 +85,7 @@ test: prepare ## Everything that CI runs: the parts below, in about ten minutes
 	$(TOGETHER) $(PARTS)
 
 .PHONY: lint lint-rust lint-python
-lint: lint-rust lint-python ## Layers, format, clippy, rustdoc, ruff, type stubs
+lint: lint-rust lint-python ## Layers, format, clippy, rustdoc, ruff, type stubs, length of the documents' sentences
 
 lint-rust: | setup
 	$(PYTHON) tools/layers.py
@@ -95,6 +95,7 @@ lint-rust: | setup
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(WORKSPACE) --no-deps --locked
 
 lint-python: $(VENV)/.zeusm
+	$(PYTHON) tools/sentences.py README.md CONTRIBUTING.md $$(find docs -name '*.md' ! -path '*/generated/*')
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_dask -p zeusm_numba -p zeusm_start

@@ -12,6 +12,8 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import layers
+import parts
+import sentences
 import third_party
 
 pytestmark = pytest.mark.once
@@ -243,3 +245,42 @@ def test_the_list_of_circles_only_shrinks(tmp_path, monkeypatch, capsys):
     (crate / "b.rs").write_text("pub struct B;")
     assert layers.check(crate, [entry]) == 1
     assert "no circle any more" in capsys.readouterr().out
+
+
+def test_sentences_end_where_prose_does():
+    """Of the pieces with more words than a sentence may have, two are one sentence."""
+    half = " ".join(["word"] * 20)
+    lines = [f"# {half}", half, half, "", f"- {half}. {half.capitalize()}", f"- {half}", "", "```"]
+    lines += [f"{half} {half}", "```", f"| {half} | {half} |", f"| [{half}](target) {half} | |"]
+    found = [(line, count) for line, count, _ in sentences.too_long("\n".join(lines))]
+    assert found == [(2, 40), (12, 40)]
+
+
+@HAS_MAKE
+def test_parts_run_beside_each_other(tmp_path):
+    """The output of one that fails is shown, and the slowest tests of all are listed. Recipes see no jobserver."""
+    rules = {
+        "good": [
+            'case "$$MAKEFLAGS$$MFLAGS" in *jobserver*) exit 1; esac',
+            'echo "     Running tests/queue.rs (target/queue)"',
+            'echo "test fills ... ok <2.500s>"',
+            'echo "test result: ok. 1 passed; 0 failed; 0 ignored"',
+        ],
+        "bad": [
+            'echo "3.75s call     tests/test_x.py::test_y"',
+            'echo "what it says: $(NAME)"; exit 1',
+        ],
+    }
+    parts_of = [f"{name}:\n" + "".join(f"\t@{line}\n" for line in rules[name]) for name in rules]
+    command = f"{sys.executable} {parts.__file__} --jobs 2 --logs logs good bad 'NAME=a b'"
+    (tmp_path / "Makefile").write_text(f"all: sleep\n\t{command}\nsleep:\n{''.join(parts_of)}")
+    run = subprocess.run(
+        ["make", "-j2", "all"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode != 0
+    assert "what it says: a b" in run.stdout
+    slowest = ["3.8 s  bad: tests/test_x.py::test_y", "2.5 s  good: tests/queue.rs fills"]
+    assert [line.strip() for line in run.stdout.splitlines() if " s  " in line] == slowest
+    assert "good passed in" in run.stdout
+    assert "failed: bad" in run.stdout
+    assert "1 passed, 0 failed" in run.stdout
