@@ -4,15 +4,23 @@ use std::collections::BTreeSet;
 use std::env;
 use std::error::Error;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::{fs, io};
 
 /// The tables in order: getter, index, function, and the version that added it.
 const TABLES: &str = "src/ddi/tables.csv";
 /// The names that the loader exports.
 const NAMES: &str = "src/ddi/loader-1.32.txt";
 /// Where functions are declared that are implemented.
-const SOURCES: [&str; 2] = ["src/ddi", "src/loader"];
+const SOURCES: [&str; 7] = [
+    "src/ddi/absent.rs",
+    "src/ddi/control.rs",
+    "src/ddi/memory.rs",
+    "src/ddi/module.rs",
+    "src/ddi/submission.rs",
+    "src/ddi/tables.rs",
+    "src/loader.rs",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     for changed in ["build.rs", TABLES, NAMES].iter().chain(&SOURCES) {
@@ -42,15 +50,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The functions of Level Zero that the sources define: those of the macro `functions!`, and those that are written out.
-fn defined() -> Result<BTreeSet<String>, Box<dyn Error>> {
+fn defined() -> io::Result<BTreeSet<String>> {
     let mut defined = BTreeSet::new();
-    for folder in SOURCES {
-        for file in fs::read_dir(Path::new(folder))? {
-            let path = file?.path();
-            if path.extension().is_some_and(|it| it == "rs") {
-                defined.extend(fs::read_to_string(path)?.lines().filter_map(name_in));
-            }
-        }
+    for file in SOURCES {
+        defined.extend(fs::read_to_string(file)?.lines().filter_map(name_in));
     }
     Ok(defined)
 }

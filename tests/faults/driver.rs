@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use zeusm::runtime::Choice;
-use zeusm::{Device, Event, Queue, Runtime, sys};
+use zeusm::{Context, Device, Event, Queue, Runtime, sys};
 
 /// The control functions that the library exports in addition to those of Level Zero.
 #[derive(Clone)]
@@ -81,6 +81,13 @@ impl FaultDriver {
         Some(name.to_string_lossy().into_owned())
     }
 
+    /// Disarms the failure; the function whose call has failed.
+    pub fn disarm(&self) -> Option<String> {
+        let fired = self.fired();
+        self.arm(0, sys::ZE_RESULT_SUCCESS);
+        fired
+    }
+
     /// From now on, waits for the event fail as after a loss of its device, and so do queries of the status of `device`.
     pub fn lose(&self, event: &Event, device: Option<&Device>) {
         let device = device.map_or(0, |device| device.handle().addr());
@@ -136,6 +143,15 @@ impl FaultDriver {
         let text = unsafe { CStr::from_ptr(text.as_ptr()) };
         (count, text.to_string_lossy().into_owned())
     }
+}
+
+/// What most tests begin with: the library as the runtime of this process, and a queue.
+pub fn set_up() -> (FaultDriver, Device, Context, Queue) {
+    let driver = FaultDriver::open();
+    let device = driver.serve().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, &device).unwrap();
+    (driver, device, context, queue)
 }
 
 /// A barrier that is in flight until the release or the drop, so that a failing test does not hang.

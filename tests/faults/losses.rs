@@ -8,7 +8,7 @@ use std::time::Duration;
 use zeusm::{Context, Device, DeviceMemory, Error, Event, HostMemory, Queue, SharedMemory, sys};
 
 use crate::child;
-use crate::driver::FaultDriver;
+use crate::driver::{self, FaultDriver};
 
 /// Submits an operation that is in flight for longer than failing waits are repeated.
 fn long(driver: &FaultDriver, queue: &Queue) -> Event {
@@ -51,191 +51,151 @@ fn assert_is_not_executed(event: &Event) {
 
 #[test]
 fn an_operation_behind_another_device_whose_waits_fail_is_not_appended() {
-    let mut command = child::command("losses::other_device");
-    command.env("ZEUSM_CPU_DEVICES", "2");
-    command.env("ZEUSM_CPU_ENGINES", "queue");
-    child::run(command);
-}
-
-#[test]
-#[ignore = "run by an_operation_behind_another_device_whose_waits_fail_is_not_appended"]
-fn other_device() {
-    let driver = FaultDriver::open();
-    let devices = driver.serve().drivers()[0].devices().unwrap();
-    let (context, other) = set_up(&devices[0]);
-    let queue = Queue::new(&context, &devices[1]).unwrap();
-    let last = long(&driver, &other);
-    let target = DeviceMemory::new(&context, &devices[1], 64).unwrap();
-    let dependent = queue.depends_on(slice::from_ref(&last)).unwrap();
-    driver.lose(&last, None);
-    assert_is_not_executed(dependent.fill_async(target, 2).unwrap().event());
-    end(&last);
+    child::alone(
+        &[("ZEUSM_CPU_DEVICES", "2"), ("ZEUSM_CPU_ENGINES", "queue")],
+        || {
+            let driver = FaultDriver::open();
+            let devices = driver.serve().drivers()[0].devices().unwrap();
+            let (context, other) = set_up(&devices[0]);
+            let queue = Queue::new(&context, &devices[1]).unwrap();
+            let last = long(&driver, &other);
+            let target = DeviceMemory::new(&context, &devices[1], 64).unwrap();
+            let dependent = queue.depends_on(slice::from_ref(&last)).unwrap();
+            driver.lose(&last, None);
+            assert_is_not_executed(dependent.fill_async(target, 2).unwrap().event());
+            end(&last);
+        },
+    );
 }
 
 #[test]
 fn an_operation_behind_its_own_lost_device_is_not_appended() {
     // The append may wait, so the host does before it.
-    let mut command = child::command("losses::own_device");
-    command.env("ZEUSM_CPU_DISCRETE", "1");
-    child::run(command);
-}
-
-#[test]
-#[ignore = "run by an_operation_behind_its_own_lost_device_is_not_appended"]
-fn own_device() {
-    let driver = FaultDriver::open();
-    let device = driver.serve().default_device().unwrap();
-    let (context, queue) = set_up(&device);
-    for lost in [None, Some(&device)] {
-        let last = long(&driver, &queue);
-        let target = DeviceMemory::new(&context, &device, 64).unwrap();
-        driver.lose(&last, lost);
-        let written = queue.write_async(target, vec![3; 64]).unwrap();
-        assert_is_not_executed(written.event());
-        assert_eq!(device.check_not_lost().is_err(), lost.is_some());
-        end(&last);
-    }
-}
-
-#[test]
-fn a_failed_operation_is_over_after_those_before_it_also_if_waits_fail() {
-    child::run(child::command("losses::order"));
-}
-
-#[test]
-#[ignore = "run by a_failed_operation_is_over_after_those_before_it_also_if_waits_fail"]
-fn order() {
-    let driver = FaultDriver::open();
-    let (_context, queue) = set_up(&driver.serve().default_device().unwrap());
-    let last = long(&driver, &queue);
-    driver.lose(&last, None);
-    let failed = queue.try_host_task(|| {
-        thread::sleep(Duration::from_millis(5));
-        Err(Error::NullPointer)
-    });
-    let behind = queue.barrier(&[failed.unwrap()]).unwrap();
-    behind.wait(None).unwrap_err();
-    assert!(
-        last.is_over(),
-        "later operations wait for the failed one only"
-    );
-}
-
-#[test]
-fn an_event_of_another_context_is_over_where_only_its_wait_fails() {
-    child::run(child::command("losses::other_context"));
-}
-
-#[test]
-#[ignore = "run by an_event_of_another_context_is_over_where_only_its_wait_fails"]
-fn other_context() {
-    let driver = FaultDriver::open();
-    let device = driver.serve().default_device().unwrap();
-    let ((context, queue), (_there, other)) = (set_up(&device), set_up(&device));
-    let before = other.barrier(&[]).unwrap();
-    end(&before);
-    driver.lose(&before, None);
-    let memory = SharedMemory::new(&context, &device, 64).unwrap();
-    let dependent = queue.depends_on(&[before]).unwrap();
-    let memory = dependent.fill_async(memory, 2).unwrap().wait().unwrap();
-    assert_eq!(memory.as_slice().unwrap(), [2; 64]);
-}
-
-#[test]
-fn a_loss_that_a_wait_reports_is_recorded() {
-    child::run(child::command("losses::recorded"));
-}
-
-#[test]
-#[ignore = "run by a_loss_that_a_wait_reports_is_recorded"]
-fn recorded() {
-    let driver = FaultDriver::open();
-    let device = driver.serve().default_device().unwrap();
-    let (_context, queue) = set_up(&device);
-    let event = queue.barrier(&[]).unwrap();
-    driver.lose(&event, None);
-    // The status does not confirm it.
-    let error = event.wait(None).unwrap_err();
-    assert!(matches!(error, Error::Call { .. }), "{error}");
-    device.check_not_lost().unwrap();
-    driver.lose(&event, Some(&device));
-    let error = event.wait(None).unwrap_err();
-    assert!(matches!(error, Error::DeviceLost { .. }), "{error}");
-    device.check_not_lost().unwrap_err();
-}
-
-#[test]
-fn shared_memory_that_cannot_migrate_any_more_has_no_slices() {
-    let mut command = child::command("losses::slices");
-    command.env("ZEUSM_CPU_DISCRETE", "1");
-    child::run(command);
-}
-
-#[test]
-#[ignore = "run by shared_memory_that_cannot_migrate_any_more_has_no_slices"]
-fn slices() {
-    let driver = FaultDriver::open();
-    let device = driver.serve().default_device().unwrap();
-    let (context, queue) = set_up(&device);
-    let mut shared = SharedMemory::new(&context, &device, 64).unwrap();
-    let host = HostMemory::new(&context, &device, 64).unwrap();
-    shared.as_mut_slice().unwrap().fill(2);
-    let event = queue.barrier(&[]).unwrap();
-    driver.lose(&event, Some(&device));
-    event.wait(None).unwrap_err();
-    for answer in [shared.as_slice().map(drop), shared.as_mut_slice().map(drop)] {
-        assert!(matches!(answer, Err(Error::DeviceLost { .. })));
-    }
-    assert_eq!(host.as_slice().unwrap().len(), 64);
-}
-
-#[test]
-fn a_read_behind_which_the_signal_and_the_wait_fail_is_complete_when_it_returns() {
-    child::run(child::command("losses::read"));
-}
-
-/// The reads of one thread signal no event, and the barriers of another one have to append that signal.
-#[test]
-#[ignore = "run by a_read_behind_which_the_signal_and_the_wait_fail_is_complete_when_it_returns"]
-fn read() {
-    const SIZE: usize = 32 << 20;
-    let driver = FaultDriver::open();
-    let (queue, memory) = of_sevens(&driver, SIZE);
-    let mut bytes = vec![0; SIZE];
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            driver.lose_here(true);
-            while !is_over.load(Ordering::Relaxed) {
-                queue.barrier(&[]).unwrap_err();
-            }
-        });
-        let reads = [(); 50].map(|()| {
-            bytes.fill(0);
-            (queue.read(&memory, &mut bytes), bytes[SIZE - 1])
-        });
-        is_over.store(true, Ordering::Relaxed);
-        for (answer, last) in reads {
-            answer.unwrap();
-            assert_eq!(last, 7);
+    child::alone(&[("ZEUSM_CPU_DISCRETE", "1")], || {
+        let (driver, device, context, queue) = driver::set_up();
+        for lost in [None, Some(&device)] {
+            let last = long(&driver, &queue);
+            let target = DeviceMemory::new(&context, &device, 64).unwrap();
+            driver.lose(&last, lost);
+            let written = queue.write_async(target, vec![3; 64]).unwrap();
+            assert_is_not_executed(written.event());
+            assert_eq!(device.check_not_lost().is_err(), lost.is_some());
+            end(&last);
         }
     });
 }
 
 #[test]
-fn a_read_is_over_when_it_returns_an_error() {
-    child::run(child::command("losses::failed_read"));
+fn a_failed_operation_is_over_after_those_before_it_also_if_waits_fail() {
+    child::alone(&[], || {
+        let driver = FaultDriver::open();
+        let (_context, queue) = set_up(&driver.serve().default_device().unwrap());
+        let last = long(&driver, &queue);
+        driver.lose(&last, None);
+        let failed = queue.try_host_task(|| {
+            thread::sleep(Duration::from_millis(5));
+            Err(Error::NullPointer)
+        });
+        let behind = queue.barrier(&[failed.unwrap()]).unwrap();
+        behind.wait(None).unwrap_err();
+        assert!(
+            last.is_over(),
+            "later operations wait for the failed one only"
+        );
+    });
+}
+
+#[test]
+fn an_event_of_another_context_is_over_where_only_its_wait_fails() {
+    child::alone(&[], || {
+        let driver = FaultDriver::open();
+        let device = driver.serve().default_device().unwrap();
+        let ((context, queue), (_there, other)) = (set_up(&device), set_up(&device));
+        let before = other.barrier(&[]).unwrap();
+        end(&before);
+        driver.lose(&before, None);
+        let memory = SharedMemory::new(&context, &device, 64).unwrap();
+        let dependent = queue.depends_on(&[before]).unwrap();
+        let memory = dependent.fill_async(memory, 2).unwrap().wait().unwrap();
+        assert_eq!(memory.as_slice().unwrap(), [2; 64]);
+    });
+}
+
+#[test]
+fn a_loss_that_a_wait_reports_is_recorded() {
+    child::alone(&[], || {
+        let driver = FaultDriver::open();
+        let device = driver.serve().default_device().unwrap();
+        let (_context, queue) = set_up(&device);
+        let event = queue.barrier(&[]).unwrap();
+        driver.lose(&event, None);
+        // The status does not confirm it.
+        let error = event.wait(None).unwrap_err();
+        assert!(matches!(error, Error::Call { .. }), "{error}");
+        device.check_not_lost().unwrap();
+        driver.lose(&event, Some(&device));
+        let error = event.wait(None).unwrap_err();
+        assert!(matches!(error, Error::DeviceLost { .. }), "{error}");
+        device.check_not_lost().unwrap_err();
+    });
+}
+
+#[test]
+fn shared_memory_that_cannot_migrate_any_more_has_no_slices() {
+    child::alone(&[("ZEUSM_CPU_DISCRETE", "1")], || {
+        let (driver, device, context, queue) = driver::set_up();
+        let mut shared = SharedMemory::new(&context, &device, 64).unwrap();
+        let host = HostMemory::new(&context, &device, 64).unwrap();
+        shared.as_mut_slice().unwrap().fill(2);
+        let event = queue.barrier(&[]).unwrap();
+        driver.lose(&event, Some(&device));
+        event.wait(None).unwrap_err();
+        for answer in [shared.as_slice().map(drop), shared.as_mut_slice().map(drop)] {
+            assert!(matches!(answer, Err(Error::DeviceLost { .. })));
+        }
+        assert_eq!(host.as_slice().unwrap().len(), 64);
+    });
+}
+
+/// The reads of one thread signal no event, and the barriers of another one have to append that signal.
+#[test]
+fn a_read_behind_which_the_signal_and_the_wait_fail_is_complete_when_it_returns() {
+    child::alone(&[], || {
+        const SIZE: usize = 32 << 20;
+        let driver = FaultDriver::open();
+        let (queue, memory) = of_sevens(&driver, SIZE);
+        let mut bytes = vec![0; SIZE];
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                driver.lose_here(true);
+                while !is_over.load(Ordering::Relaxed) {
+                    queue.barrier(&[]).unwrap_err();
+                }
+            });
+            let reads = [(); 50].map(|()| {
+                bytes.fill(0);
+                (queue.read(&memory, &mut bytes), bytes[SIZE - 1])
+            });
+            is_over.store(true, Ordering::Relaxed);
+            for (answer, last) in reads {
+                answer.unwrap();
+                assert_eq!(last, 7);
+            }
+        });
+    });
 }
 
 /// All waits for the command list fail, and an event is appended in their place.
 #[test]
-#[ignore = "run by a_read_is_over_when_it_returns_an_error"]
-fn failed_read() {
-    const SIZE: usize = 256 << 20;
-    let driver = FaultDriver::open();
-    let (queue, memory) = of_sevens(&driver, SIZE);
-    let mut bytes = vec![1; SIZE];
-    driver.lose_here(false);
-    queue.read(&memory, &mut bytes).unwrap_err();
-    assert_eq!(bytes[SIZE - 1], 7);
+fn a_read_is_over_when_it_returns_an_error() {
+    child::alone(&[], || {
+        const SIZE: usize = 256 << 20;
+        let driver = FaultDriver::open();
+        let (queue, memory) = of_sevens(&driver, SIZE);
+        let mut bytes = vec![1; SIZE];
+        driver.lose_here(false);
+        queue.read(&memory, &mut bytes).unwrap_err();
+        assert_eq!(bytes[SIZE - 1], 7);
+    });
 }

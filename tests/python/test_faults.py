@@ -21,30 +21,33 @@ CODES = {
 
 
 @pytest.fixture(scope="module")
-def driver():
-    """The library, built from tests/fault-driver."""
+def environment():
+    """Variables with which zeusm uses the library that is built from tests/fault-driver, in front of its own runtime, and programs
+    find its controls."""
     subprocess.run(
         ["cargo", "build", "-q", "--locked", "-p", "zeusm-fault-driver"], cwd=ROOT, check=True
     )
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return target / "debug/libzeusm_fault_driver.so"
+    return {
+        "ZEUSM_RUNTIME": str(target / "debug/libzeusm_fault_driver.so"),
+        "ZEUSM_CPU_LIBRARY": str(Path(zeusm.__file__).parent / "lib/libze_loader.so.1"),
+        "PYTHONPATH": str(PROGRAM.parent),
+    }
 
 
 @pytest.mark.parametrize("packages", [pytest.param("none", marks=pytest.mark.once), "dpctl"])
-def test_every_call_may_fail(fresh, driver, packages):
+def test_every_call_may_fail(fresh, environment, packages):
     """A failed call raises its exception, does not crash and leaks nothing; the same program works after it.
 
     With ZEUSM_TEST_FAULTS=all each call fails with each code; by default the codes alternate.
     """
-    runtime = Path(zeusm.__file__).parent / "lib/libze_loader.so.1"
     codes = [f"{name}={number}" for name, number in CODES.items()]
     plans = [[1, len(codes), *codes]]
     if os.environ.get("ZEUSM_TEST_FAULTS") == "all":
         plans = [[1, 1, code] for code in codes]
     found = []
     for plan in plans:
-        env = {"ZEUSM_RUNTIME": str(driver), "ZEUSM_CPU_LIBRARY": str(runtime)}
-        *wrong, last = fresh.run(PROGRAM, driver, packages, *plan, env=env).stdout.splitlines()
+        *wrong, last = fresh.run(PROGRAM, packages, *plan, env=environment).stdout.splitlines()
         assert int(last.removesuffix(" runs")) > 30, last
         # dpctl also prints there, in a destructor whose call fails.
         found += [line for line in wrong if not line.startswith("Call to sycl::free")]
@@ -52,12 +55,11 @@ def test_every_call_may_fail(fresh, driver, packages):
 
 
 PART = """
-    import ctypes, sys, numpy as np, zeusm, zeusm.memory as zm
+    import numpy as np, zeusm, zeusm.memory as zm
+    from faults import Driver
 
-    driver = ctypes.CDLL(sys.argv[1])
-    driver.zeusm_fault_arm.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
-    driver.zeusm_fault_fired.restype = ctypes.c_char_p
-    part = b"zeCommandListAppendMemoryCopyRegion"
+    driver = Driver()
+    part = "zeCommandListAppendMemoryCopyRegion"
     # The copy has several parts, as Level Zero's have three dimensions.
     array = zeusm.empty((3, 4, 4, 4, 8), "u1", usm_type="device")[::2, ::2, ::2, ::2, ::2]
     array.copy_from_host(np.ones(array.shape, "u1"))
@@ -67,18 +69,18 @@ PART = """
     for nth in range(1, 100):
         for value in range(3):
             before = gate.memset_async(value)
-        driver.zeusm_fault_arm(nth, 0x70000003)
+        driver.arm(nth, 0x70000003)
         try:
             array.copy_to_host(host)
         except RuntimeError as error:
-            fired = driver.zeusm_fault_fired()
-            assert fired.decode() in str(error), error
+            fired = driver.fired()
+            assert fired in str(error), error
             if fired == part:
                 waited.append(before.is_complete)
         else:
-            if driver.zeusm_fault_fired() is None:
+            if driver.fired() is None:
                 break
-        driver.zeusm_fault_arm(0, 0)
+        driver.arm()
         before.wait()
     # Parts before the last one are behind the fills, and access the array and the host's buffer.
     assert len(waited) > 4 and waited[-1], waited
@@ -86,18 +88,16 @@ PART = """
 """
 
 
-def test_a_failed_part_of_a_copy_waits_for_the_parts_before_it(fresh, driver):
-    runtime = Path(zeusm.__file__).parent / "lib/libze_loader.so.1"
-    env = {"ZEUSM_RUNTIME": str(driver), "ZEUSM_CPU_LIBRARY": str(runtime)}
-    fresh(PART, driver, env=env)
+def test_a_failed_part_of_a_copy_waits_for_the_parts_before_it(fresh, environment):
+    fresh(PART, env=environment)
 
 
 OVERLAPPING = """
-    import ctypes, faulthandler, sys, dpctl, dpctl.memory, zeusm.memory as zm
+    import faulthandler, dpctl, dpctl.memory, zeusm.memory as zm
+    from faults import Driver
 
     faulthandler.dump_traceback_later(60, exit=True)
-    driver = ctypes.CDLL(sys.argv[1])
-    driver.zeusm_fault_arm.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
+    driver = Driver()
     work, memory = zm.MemoryUSMDevice(1 << 28), zm.MemoryUSMDevice(64)
     queue = dpctl.SyclQueue("level_zero:gpu")
     a, b = (dpctl.memory.MemoryUSMShared(64, queue=queue) for _ in range(2))
@@ -109,13 +109,13 @@ OVERLAPPING = """
         # A host task, which needs the GIL to release the objects that it keeps.
         kept = queue._submit_keep_args_alive((a, b), [before.sycl_event])
         behind = memory.memset_async(1, depends=queue.submit_barrier([kept]))
-        driver.zeusm_fault_arm(nth, 0x78000004)
+        driver.arm(nth, 0x78000004)
         try:
             memory[1:].copy_from_device(memory[:-1])
         except RuntimeError as error:
             # The event of one of the operations of the copy.
             failed += "zeEventHostReset" in str(error)
-        driver.zeusm_fault_arm(0, 0)
+        driver.arm()
         behind.wait()
         if failed == 2:
             break
@@ -124,8 +124,6 @@ OVERLAPPING = """
 """
 
 
-def test_a_failed_part_of_a_small_copy_waits_without_the_gil(fresh, driver):
+def test_a_failed_part_of_a_small_copy_waits_without_the_gil(fresh, environment):
     """It waited for the part before, and that for the host task, with the GIL."""
-    runtime = Path(zeusm.__file__).parent / "lib/libze_loader.so.1"
-    env = {"ZEUSM_RUNTIME": str(driver), "ZEUSM_CPU_LIBRARY": str(runtime)}
-    fresh(OVERLAPPING, driver, env=env)
+    fresh(OVERLAPPING, env=environment)

@@ -1,5 +1,6 @@
-//! Child processes that run one ignored test of the same file.
+//! Child processes that run one test of the same file.
 
+use std::any::type_name;
 use std::env;
 use std::process::{Command, Output};
 
@@ -24,4 +25,20 @@ pub fn run(mut command: Command) -> String {
     let passed = status.success() && output.contains("1 passed");
     assert!(passed, "{command:?}\n{output}\n{errors}");
     output.into_owned()
+}
+
+/// Runs the rest of the calling test, `body`, in a process of its own, with these variables.
+#[allow(dead_code, reason = "some test files use `command` only")]
+pub fn alone<F: FnOnce()>(variables: &[(&str, &str)], body: F) {
+    const IS_ALONE: &str = "ZEUSM_TEST_ALONE";
+    if env::var_os(IS_ALONE).is_some() {
+        return body();
+    }
+    // The path of the closure begins with the crate's name.
+    let test = type_name::<F>().strip_suffix("::{{closure}}").unwrap();
+    let (_, test) = test.split_once("::").unwrap();
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]);
+    command.env(IS_ALONE, "1").envs(variables.iter().copied());
+    run(command);
 }

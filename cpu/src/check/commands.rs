@@ -15,10 +15,9 @@ use std::sync::Arc;
 use zeusm_process::{Local, Mutex};
 
 use super::finding::{Finding, Kind};
-use super::place::{Place, Set, Wait};
 use super::stack::Stack;
 use super::suspects::{Suspect, Suspects};
-use super::uses::Uses;
+use super::uses::{Place, Set, Uses, Wait};
 use super::watch::Watch;
 use super::{repeats, report, table, threads};
 

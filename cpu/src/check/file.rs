@@ -11,9 +11,6 @@ use std::process;
 
 use rustix::fs::OFlags;
 
-/// The most links that are followed, as by the kernel.
-const MOST_LINKS: usize = 40;
-
 /// The path of this process's report: `%p` is the process id.
 pub fn of_this_process(path: &Path) -> PathBuf {
     let mut rest = path.as_os_str().as_bytes();
@@ -27,40 +24,19 @@ pub fn of_this_process(path: &Path) -> PathBuf {
     OsString::from_vec(own).into()
 }
 
-/// Writes the report. A regular file has all of it at any time; a link stays, and the file that it names is written. A pipe,
-/// a device, or an open file of the process (`/dev/stdout`) gets the report once, at the end of the process.
+/// Writes the report, over an earlier one in a regular file. A pipe, a device, or an open file of the process (`/dev/stdout`) gets it
+/// once, at the end of the process. The opening of a pipe that no process reads fails, instead of waiting for one.
 ///
 /// # Errors
 /// The system's.
 pub fn write(path: &Path, text: &[u8], is_end: bool) -> io::Result<()> {
-    let is_file = fs::metadata(path).map_or(true, |it| it.is_file());
-    let Some(path) = target(path).filter(|_| is_file) else {
-        return if is_end { stream(path, text) } else { Ok(()) };
-    };
-    let mut unfinished = path.clone().into_os_string();
-    unfinished.push(format!(".{}.unfinished", process::id()));
-    fs::write(&unfinished, text)?;
-    fs::rename(&unfinished, path)
-}
-
-/// The path that links lead to; `None` for an open file of a process.
-fn target(path: &Path) -> Option<PathBuf> {
-    let mut path = path.to_owned();
-    for _ in 0..MOST_LINKS {
-        let Ok(link) = fs::read_link(&path) else {
-            break;
-        };
-        if path.starts_with("/proc") || path.starts_with("/dev/fd") {
-            return None;
-        }
-        path.pop();
-        path.push(link);
+    let is_special = path.starts_with("/dev") || path.starts_with("/proc");
+    if !is_special && fs::metadata(path).map_or(true, |it| it.is_file()) {
+        return fs::write(path, text);
     }
-    Some(path)
-}
-
-/// Writes into a file that exists. The opening of a pipe that no process reads fails, instead of waiting for one.
-fn stream(path: &Path, text: &[u8]) -> io::Result<()> {
+    if !is_end {
+        return Ok(());
+    }
     let mut options = OpenOptions::new();
     let mut file = options
         .append(true)

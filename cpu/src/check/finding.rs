@@ -8,62 +8,48 @@ use super::stack::{Frame, Resolved, Stack};
 use super::threads;
 use super::watch::Watch;
 
-/// The kinds of findings, by the names that reports and suppressions use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// The host accesses device memory.
-    HostAccess,
-    /// An access before or behind an allocation.
-    OutOfBounds,
-    /// An access to freed memory.
-    UseAfterFree,
-    /// A free of an address that is no allocation's.
-    InvalidFree,
-    /// A free of memory that a command in flight uses.
-    FreeInUse,
-    /// Unordered accesses to the same bytes, of which one is a write.
-    Race,
-    /// A reset of an event that a command in flight will signal.
-    EventInUse,
-    /// A command of one context with memory of another.
-    ForeignContext,
-    /// A copy of bytes that were never written.
-    Uninitialised,
-    /// Memory or an object that is alive at the exit.
-    Leak,
+/// Declares the kinds of findings by the names that reports and suppressions use.
+macro_rules! kinds {
+    ($($(#[$comment:meta])* $kind:ident = $name:literal,)*) => {
+        /// The kinds of findings.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+        pub enum Kind {
+            $($(#[$comment])* #[serde(rename = $name)] $kind,)*
+        }
+
+        impl Kind {
+            /// The names of all kinds.
+            pub const NAMES: &[&str] = &[$($name),*];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                Self::NAMES[self as usize]
+            }
+        }
+    };
 }
 
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 10] = [
-        Self::HostAccess,
-        Self::OutOfBounds,
-        Self::UseAfterFree,
-        Self::InvalidFree,
-        Self::FreeInUse,
-        Self::Race,
-        Self::EventInUse,
-        Self::ForeignContext,
-        Self::Uninitialised,
-        Self::Leak,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::HostAccess => "host-access",
-            Self::OutOfBounds => "out-of-bounds",
-            Self::UseAfterFree => "use-after-free",
-            Self::InvalidFree => "invalid-free",
-            Self::FreeInUse => "free-in-use",
-            Self::Race => "race",
-            Self::EventInUse => "event-in-use",
-            Self::ForeignContext => "foreign-context",
-            Self::Uninitialised => "uninitialised",
-            Self::Leak => "leak",
-        }
-    }
+kinds! {
+    /// The host accesses device memory.
+    HostAccess = "host-access",
+    /// An access before or behind an allocation.
+    OutOfBounds = "out-of-bounds",
+    /// An access to freed memory.
+    UseAfterFree = "use-after-free",
+    /// A free of an address that is no allocation's.
+    InvalidFree = "invalid-free",
+    /// A free of memory that a command in flight uses.
+    FreeInUse = "free-in-use",
+    /// Unordered accesses to the same bytes, of which one is a write.
+    Race = "race",
+    /// A reset of an event that a command in flight will signal.
+    EventInUse = "event-in-use",
+    /// A command of one context with memory of another.
+    ForeignContext = "foreign-context",
+    /// A copy of bytes that were never written.
+    Uninitialised = "uninitialised",
+    /// Memory or an object that is alive at the exit.
+    Leak = "leak",
 }
 
 /// A finding, before its stacks are resolved.

@@ -1,4 +1,4 @@
-//! What the rest of the runtime tells the checker, where [`is_on`](super::is_on).
+//! What the rest of the runtime tells the checker, where [`is_on`](super::settings::is_on).
 
 use std::any::Any;
 use std::ops::Range;

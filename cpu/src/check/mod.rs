@@ -6,8 +6,7 @@
 //!   quarantine. `fault`: the handler of the accesses that the pages forbid; `chain`: the program's own handlers;
 //!   `step`, `repeats`: how the program goes on after one. `threads`: which threads may access device
 //!   memory, as they execute device code.
-//! - `uses`: what a command accesses. `commands`: what is ordered before what, from which races follow; `place`: how it is
-//!   told; `suspects`: the conflicts that are not decided yet.
+//! - `uses`: what is told of a command. `commands`: what is ordered before what, from which races follow; `suspects`: the conflicts that are not decided yet.
 //! - `poison`: bytes that were never written.
 //! - `stack`, `python`: where it happened. `finding`, `report`, `suppressions`, `file`, `say`: what is told about it, and
 //!   where. `settings`: the environment.
@@ -22,7 +21,6 @@ mod fault;
 mod file;
 mod finding;
 mod hooks;
-mod place;
 mod poison;
 mod python;
 mod repeats;
@@ -41,20 +39,12 @@ mod watch;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use hooks::*;
-pub use place::{Place, Wait};
+pub use settings::is_on;
 pub use stack::Stack;
 pub use threads::DeviceCode;
-pub use uses::Uses;
+pub use uses::{Place, Uses, Wait};
 pub use watch::{Properties, Watch};
 use zeusm_process::AtFork;
-
-static ON: AtomicBool = AtomicBool::new(false);
-
-/// Whether the checker is on.
-#[inline]
-pub fn is_on() -> bool {
-    ON.load(Ordering::Relaxed)
-}
 
 /// Called by the dynamic loader: an adapter of SYCL that is linked to this library reads its variables next.
 #[used]
@@ -76,7 +66,7 @@ pub fn begin() {
     if !DONE.swap(true, Ordering::AcqRel) {
         say::keep_open();
         fault::install();
-        ON.store(true, Ordering::Release);
+        settings::turn_on();
     }
     // The interpreter may come later than the first initialisation.
     python::find();

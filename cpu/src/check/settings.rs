@@ -2,11 +2,26 @@
 
 use std::env;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use zeusm_process::Lazy;
 use zeusm_process::variables::{InvalidVariable, number, parse};
 
 use crate::system::environment;
+
+/// Whether the checker is on, which begins later than the settings are read.
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether the checker is on.
+#[inline]
+pub fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// From now on, the checker is on.
+pub fn turn_on() {
+    ON.store(true, Ordering::Release);
+}
 
 /// Turns the checker on: `1`, or a list of names of further checks.
 const CHECK: &str = "ZEUSM_CHECK";

@@ -1,6 +1,6 @@
 //! Conflicts of commands of which one cannot run yet. They are races if the two are still in no order when both can run.
 
-use super::place::Set;
+use super::uses::Set;
 
 /// The conflicts that are not decided yet.
 #[derive(Default)]

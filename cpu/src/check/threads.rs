@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-use super::is_on;
+use super::settings::is_on;
 
 /// As many threads can execute device code at once; it is far more than there are.
 const MOST_EXECUTING: usize = 256;

@@ -1,8 +1,32 @@
-//! What a command accesses, as far as its arguments and ranges tell.
+//! What is told of a command: its place among the others, and what it accesses, as far as its arguments and ranges tell.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use smallvec::SmallVec;
+
+/// Numbers of commands.
+pub type Set = BTreeSet<u64>;
+
+/// A signal that a command waits for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// The signal.
+    pub signal: usize,
+    /// Whether it is neither set nor promised: no submitted command will set it, nor is the host about to.
+    pub is_open: bool,
+}
+
+/// Which commands of its stream a command follows.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The stream.
+    pub stream: usize,
+    /// Whether it follows all earlier commands, or the last barrier only.
+    pub follows_all: bool,
+    /// Whether all later commands follow it.
+    pub holds_later: bool,
+}
 
 /// The memory of a command.
 #[derive(Clone, Debug, Default)]

@@ -3,16 +3,16 @@
 //! Pages that the host must not access are closed. Device code opens them by its first access, which the fault handler
 //! admits, and they are closed again when no command uses the allocation any more.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use zeusm_process::{AtFork, ForkLock, Lazy, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use super::stack::Stack;
 
-/// An allocation, with inaccessible guard pages around it.
+/// The properties of an allocation, with inaccessible guard pages around it.
 #[derive(Debug)]
-pub struct Watch {
+pub struct Properties {
     /// The allocation's id.
     pub id: u64,
     /// Address of the first byte.
@@ -27,6 +27,14 @@ pub struct Watch {
     pub whole: Range<usize>,
     /// The pages of the allocation.
     pub pages: Range<usize>,
+    /// Whether the host may access it.
+    pub host: bool,
+}
+
+/// An allocation that is watched.
+#[derive(Debug)]
+pub struct Watch {
+    properties: Properties,
     /// Where it was allocated.
     pub allocated: Stack,
     /// Where it was freed.
@@ -34,7 +42,15 @@ pub struct Watch {
     state: Mutex<State>,
 }
 
-#[derive(Clone, Copy, Debug)]
+impl Deref for Watch {
+    type Target = Properties;
+
+    fn deref(&self) -> &Properties {
+        &self.properties
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// Whether the host may access it.
     host: bool,
@@ -93,60 +109,17 @@ pub enum Access {
     Refused,
 }
 
-/// The properties of a new allocation.
-#[derive(Debug)]
-pub struct Properties {
-    /// As in [`Watch`].
-    pub id: u64,
-    /// As in [`Watch`].
-    pub base: usize,
-    /// As in [`Watch`].
-    pub size: usize,
-    /// As in [`Watch`].
-    pub kind: &'static str,
-    /// As in [`Watch`].
-    pub context: u64,
-    /// As in [`Watch`].
-    pub whole: Range<usize>,
-    /// As in [`Watch`].
-    pub pages: Range<usize>,
-    /// Whether the host may access it.
-    pub host: bool,
-}
-
 impl Watch {
     /// Watches an allocation, whose pages are all inaccessible, from now on. Its memory is filled with words of `pattern`.
     /// `None` if the system does not open them, as the process has too many mappings.
     pub fn new(properties: Properties, pattern: Option<u64>) -> Option<Self> {
-        let Properties {
-            id,
-            base,
-            size,
-            kind,
-            context,
-            whole,
-            pages,
-            host,
-        } = properties;
+        let host = properties.host;
         let state = State {
             host,
-            restricted: false,
-            uses: 0,
-            open: false,
-            released: false,
-            buried: false,
-            used: false,
-            breached: false,
-            left: false,
+            ..State::default()
         };
         let watch = Self {
-            id,
-            base,
-            size,
-            kind,
-            context,
-            whole,
-            pages,
+            properties,
             allocated: Stack::capture(),
             freed: Lazy::new(),
             state: Mutex::new(state),

@@ -1,13 +1,13 @@
 """Uses the whole package on a driver whose n-th call fails. test_faults.py runs this program.
 
-Arguments: the path of the fault driver, the packages to use beside zeusm ("none" or "dpctl"), the index of the first call
-that fails, the stride between indices, and the result codes as name=number. The program prints each finding, and the number
-of runs at the end.
+Arguments: the packages to use beside zeusm ("none" or "dpctl"), the index of the first call that fails, the stride between
+indices, and the result codes as name=number. The program prints each finding, and the number of runs at the end.
 """
 
 import ctypes
 import faulthandler
 import gc
+import os
 import pickle
 import re
 import sys
@@ -67,10 +67,10 @@ GIVES_BACK = {
 
 
 class Driver:
-    """The control functions of the fault driver."""
+    """The control functions of the fault driver, which is the runtime."""
 
-    def __init__(self, path):
-        self.library = ctypes.CDLL(path)
+    def __init__(self):
+        self.library = ctypes.CDLL(os.environ["ZEUSM_RUNTIME"])
         self.library.zeusm_fault_arm.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
         self.library.zeusm_fault_fired.restype = ctypes.c_char_p
 
@@ -304,8 +304,8 @@ def play(driver, steps, nth, name, code):
     return (wrong, fired) if fired else None
 
 
-def main(path, packages, first, stride, *codes):
-    driver = Driver(path)
+def main(packages, first, stride, *codes):
+    driver = Driver()
     steps = STEPS
     if packages == "dpctl":
         import dpctl.memory  # noqa: F401 - zeusm uses SYCL's contexts after this import
@@ -335,4 +335,5 @@ def main(path, packages, first, stride, *codes):
     print(f"{runs} runs")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
