@@ -42,11 +42,6 @@ ALLOWED = [
     ("src/sycl", "exception library", "one names the other's classes"),
     ("src/sycl", "context device", "one names the other's classes"),
     ("src/sycl", "event queue", "one names the other's classes"),
-    (
-        "cpu/src/check",
-        "commands fault finding hooks mod poison repeats report step suppressions threads",
-        "the parts of a finding print each other",
-    ),
     ("cpu/src/handle", "mod table", "the trait of objects is in mod.rs"),
     (
         "cpu/src/memory",
@@ -88,7 +83,6 @@ ALLOWED = [
         "commands and the streamer know each other",
     ),
     ("xe-sim/src/kernel", "device exec fence gem mod query vm", "the device is in mod.rs"),
-    ("sys/src", "chain extensions lib library", "the bindings are in lib.rs"),
     (
         "cpu/tests/check",
         "correct faulty kernels main orders pointers races tricky",

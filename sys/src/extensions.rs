@@ -8,7 +8,7 @@
 use std::ffi::{c_char, c_void};
 
 use crate::bindings::*;
-use crate::library::symbol;
+use crate::functions::symbol;
 
 /// "Kernel handle is invalid for the operation" (1.7).
 pub const ZE_RESULT_ERROR_INVALID_KERNEL_HANDLE: ze_result_t = ze_result_t(0x7800_001c);

@@ -5,8 +5,8 @@ use std::ffi::{CStr, OsString};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use crate::Functions;
 use crate::extensions::ExtensionFunctions;
+use crate::functions::{Functions, symbol};
 
 /// The names under which systems install the loader.
 #[cfg(not(windows))]
@@ -161,13 +161,4 @@ unsafe fn open(path: &Path) -> Result<&'static Library, libloading::Error> {
         handle,
         path: path.to_owned(),
     })))
-}
-
-/// Looks up `name`; `None` if the library does not export it.
-///
-/// # Safety
-/// `F` must be the function pointer type of `name` in the library.
-pub(crate) unsafe fn symbol<F: Copy>(library: &libloading::Library, name: &CStr) -> Option<F> {
-    // SAFETY: the caller guarantees the type, and the library is never closed.
-    unsafe { library.get::<F>(name) }.ok().map(|found| *found)
 }
