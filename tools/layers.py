@@ -44,12 +44,6 @@ ALLOWED = [
     ("src/sycl", "event queue", "one names the other's classes"),
     ("cpu/src/handle", "mod table", "the trait of objects is in mod.rs"),
     (
-        "cpu/src/memory",
-        "accounting allocate allocation backing/arena backing/block backing/exports backing/guarded "
-        "backing/mapping backing/mod backing/reserve backing/share map touched",
-        "an allocation and its backing know each other",
-    ),
-    (
         "cpu/src/engine",
         "changes command device_engine flusher in_flight native native_command native_wait operation "
         "report signal slots stream wait workers",
@@ -62,7 +56,6 @@ ALLOWED = [
     ("cpu/src/spirv", "interface modes", "modes are read as a part of the interface"),
     ("cpu/src/module", "build entry mod query", "the object is in mod.rs"),
     ("cpu/src/kernel", "arguments entry group mod query", "the object is in mod.rs"),
-    ("cpu/src/virtual_memory", "mod physical reservation", "the checks of ranges are in mod.rs"),
     ("cpu/src/launch", "brief native operation", "an operation knows how it was launched"),
     ("python/src/dpctl", "mod queue", "the table of functions is in mod.rs"),
     ("python/src/resolve", "barriers context_device", "a queue's context knows its barriers"),

@@ -48,7 +48,7 @@ fn encode(board: &Board, index: u32, subject: Subject) -> ZeResult<[c_char; 64]>
         descriptor: file.as_raw_fd(),
         process: std::process::id(),
         inode: about.ino(),
-        record_offset: u64::from(index),
+        place: u64::from(index),
         id: 0,
     };
     Ok(handle.encode(subject))
@@ -141,7 +141,7 @@ pub unsafe fn open_counter(
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
     let handle = Handle::decode(&handle.data, Subject::CounterEvent)?;
     let board = find_file(&handle).and_then(Board::open).ok_or(invalid)?;
-    let index = u32::try_from(handle.record_offset).map_err(|_| invalid)?;
+    let index = u32::try_from(handle.place).map_err(|_| invalid)?;
     ensure(index < board.count(), invalid)?;
     let flags = board.flags();
     let attributes = Attributes {

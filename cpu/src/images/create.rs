@@ -88,7 +88,7 @@ impl Request {
             host_access: true,
             device: device.handle() as u64,
             share: device.share(),
-            alone: false,
+            exportable: false,
         };
         let address =
             memory::allocate(&request).ok_or(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)?;

@@ -12,10 +12,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::reserved::{Reserved, add, allocated};
+use super::room::{usable, without_reserve};
 use super::share::Share;
 use super::touched::{touched, touched_at_most};
-use crate::system::clock;
-use crate::system::memory;
+use crate::system::{clock, memory};
 
 /// From this size on, the reading must not be older than [`FRESH`].
 const LARGE: u64 = 16 << 20;
@@ -24,42 +25,21 @@ const FRESH: u64 = 20_000_000;
 /// A new reading is due when this fraction of the last one has been allocated, or [`MIN_STEP`] if that is more.
 const PART: u64 = 8;
 const MIN_STEP: u64 = 4 << 20;
-/// This fraction of the available memory is kept in reserve, for page tables among other things.
-const RESERVE: u64 = 32;
 
-/// Bytes allocated.
-static ALLOCATED: AtomicU64 = AtomicU64::new(0);
-/// The limit for [`ALLOCATED`] without a new reading.
+/// The limit for what is allocated without a new reading.
 static CHECKPOINT: AtomicU64 = AtomicU64::new(0);
 /// The most that has ever been available, this process's own memory included.
 static MOST: AtomicU64 = AtomicU64::new(0);
 /// When the last reading was taken, in nanoseconds of the process's clock.
 static READ_AT: AtomicU64 = AtomicU64::new(0);
 
-/// Accounts for `size` bytes, also in a device's share; `false`, with nothing accounted for, when the share or the machine does
+/// Accounts for `size` bytes, also in a device's share; `None`, with nothing accounted for, when the share or the machine does
 /// not have them.
-pub fn reserve(size: usize, share: Option<&Share>) -> bool {
-    let has_share = share.is_none_or(|share| share.reserve(size));
-    let reserved = has_share && reserve_of_machine(size);
-    if let Some(share) = share
-        && has_share
-        && !reserved
-    {
-        share.release(size);
-    }
-    reserved
+pub fn reserve(size: usize, share: Option<&'static Share>) -> Option<Reserved> {
+    Reserved::new(size, share, reserve_of_machine)
 }
 
-/// Undoes [`reserve`] for `size` bytes.
-pub fn release(size: usize, share: Option<&Share>) {
-    ALLOCATED.fetch_sub(size as u64, Ordering::Relaxed);
-    if let Some(share) = share {
-        share.release(size);
-    }
-}
-
-fn reserve_of_machine(size: usize) -> bool {
-    let size = size as u64;
+fn reserve_of_machine(size: u64) -> bool {
     let stale =
         size >= LARGE && clock::now().saturating_sub(READ_AT.load(Ordering::Relaxed)) > FRESH;
     if !stale && add(size, CHECKPOINT.load(Ordering::Relaxed)) {
@@ -74,33 +54,20 @@ fn reserve_of_machine(size: usize) -> bool {
 
 /// How many bytes would be granted now.
 pub fn free() -> u64 {
-    let below = |ceiling: u64| ceiling.saturating_sub(ALLOCATED.load(Ordering::Relaxed));
+    let below = |ceiling: u64| ceiling.saturating_sub(allocated());
     let (ceiling, available) = read();
     // A small difference is not worth the time.
-    if below(ceiling) >= usable(available) {
+    if below(ceiling) >= without_reserve(available) {
         return below(ceiling);
     }
     below(raised_ceiling(available))
 }
 
-/// Whether the machine has `size` bytes for a short-lived mapping.
-pub fn has_room_for(size: u64) -> bool {
-    size < MIN_STEP || size <= usable(memory::available())
-}
-
-/// Adds to [`ALLOCATED`], up to `ceiling`.
-fn add(size: u64, ceiling: u64) -> bool {
-    let more = |before: u64| before.checked_add(size).filter(|after| *after <= ceiling);
-    ALLOCATED
-        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-        .is_ok()
-}
-
-/// The limit for [`ALLOCATED`] after [`MOST`] was compared with what is `available` and what is touched.
+/// The limit for [`allocated`] after [`MOST`] was compared with what is `available` and what is touched.
 fn raised_ceiling(available: u64) -> u64 {
     let most_with = |touched: u64| {
         // Pages that were touched or freed during the count are not available in one of the two readings.
-        let available = available.min(usable(memory::available()));
+        let available = available.min(usable());
         available.saturating_add(touched)
     };
     let at_most = touched_at_most();
@@ -111,12 +78,12 @@ fn raised_ceiling(available: u64) -> u64 {
     read().0
 }
 
-/// Takes a reading, and returns the limit for [`ALLOCATED`] and what is available.
+/// Takes a reading, and returns the limit for [`allocated`] and what is available.
 fn read() -> (u64, u64) {
-    let before = ALLOCATED.load(Ordering::Relaxed);
-    let available = usable(memory::available());
+    let before = allocated();
+    let available = usable();
     // A concurrent allocation or free may or may not be part of the reading; the smaller sum is correct in both cases.
-    let base = before.min(ALLOCATED.load(Ordering::Relaxed));
+    let base = before.min(allocated());
     let most = MOST
         .fetch_max(available, Ordering::Relaxed)
         .max(available)
@@ -126,8 +93,4 @@ fn read() -> (u64, u64) {
     CHECKPOINT.store(ceiling.min(base.saturating_add(part)), Ordering::Relaxed);
     READ_AT.store(clock::now(), Ordering::Relaxed);
     (ceiling, available)
-}
-
-fn usable(available: u64) -> u64 {
-    available - available / RESERVE
 }

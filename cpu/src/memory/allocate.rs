@@ -2,50 +2,24 @@
 
 use std::fs::File;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 
 use super::allocation::Allocation;
 use super::backing::{Backing, Record};
-use super::{Share, accounting, map};
+use super::request::{Request, next_id};
+use super::reserved::Reserved;
+use super::{accounting, map};
 use crate::check::Properties;
-
-/// The properties of a new allocation.
-#[derive(Clone, Copy, Debug)]
-pub struct Request {
-    /// Size in bytes, not 0.
-    pub size: usize,
-    /// A power of two up to [`MAX_ALIGNMENT`](super::MAX_ALIGNMENT), or 0 for the least.
-    pub alignment: usize,
-    /// Host, device or shared.
-    pub kind: sys::ze_memory_type_t,
-    /// The id of the context that owns it.
-    pub context: u64,
-    /// Whether the host can access it on a GPU with memory of its own; this only counts for the checker.
-    pub host_access: bool,
-    /// The handle of the device that it is allocated for, or 0. This module does not use it.
-    pub device: u64,
-    /// The share of the machine's memory that it is taken from.
-    pub share: Option<&'static Share>,
-    /// Whether its file, if it is exported, must hold no other allocation and begin with it.
-    pub alone: bool,
-}
+use crate::system::PAGE;
 
 /// Allocates memory and returns the address of its first byte, or `None` when the machine has not enough.
 pub fn allocate(request: &Request) -> Option<usize> {
-    if !accounting::reserve(request.size, request.share) {
-        return None;
-    }
-    let Some(backing) = Backing::new(request.size, request.alignment, request.alone) else {
-        accounting::release(request.size, request.share);
-        return None;
-    };
-    let address = insert(backing, request);
-    if address.is_none() {
-        accounting::release(request.size, request.share);
-    }
-    address
+    // Every allocation has pages of its own.
+    let bytes = request.size.checked_next_multiple_of(PAGE)?;
+    let reserved = accounting::reserve(bytes, request.share)?;
+    let backing = Backing::new(request.size, request.alignment, request.exportable)?;
+    insert(backing, Some(reserved), request)
 }
 
 /// Maps another process's allocation, which `record` describes and `file` holds, for the device with this handle. Returns
@@ -64,20 +38,20 @@ pub fn import(file: &File, record: &Record, context: u64, device: u64) -> Option
             device
         },
         share: None,
-        alone: false,
+        exportable: false,
     };
-    insert(backing, &request)
+    insert(backing, None, &request)
 }
 
 /// Maps the beginning of a file that is not of this runtime as the memory that `request` describes. Returns the address of
 /// its first byte, or `None` when the file is shorter or the system refuses.
 pub fn import_file(file: &File, request: &Request) -> Option<usize> {
     let backing = Backing::external(file, request.size, request.alignment)?;
-    insert(backing, request)
+    insert(backing, None, request)
 }
 
 /// Enters the allocation; `None` when the checker cannot watch it.
-fn insert(mut backing: Backing, request: &Request) -> Option<usize> {
+fn insert(mut backing: Backing, reserved: Option<Reserved>, request: &Request) -> Option<usize> {
     let id = next_id();
     if let Backing::Guarded(guarded) = &mut backing {
         let is_watched = guarded.watch(|base, whole, pages| Properties {
@@ -98,14 +72,8 @@ fn insert(mut backing: Backing, request: &Request) -> Option<usize> {
             return None;
         }
     }
-    let allocation = Allocation::new(backing, request, id);
+    let allocation = Allocation::new(backing, reserved, request, id);
     let address = allocation.base();
     map::insert(Arc::new(allocation));
     Some(address)
-}
-
-/// An id that is unique among the process's past and present allocations.
-pub fn next_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }

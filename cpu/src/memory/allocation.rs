@@ -1,16 +1,14 @@
 //! Allocations, and the pins that keep one alive while commands use it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
-use super::accounting;
-use super::allocate::Request;
-use super::backing::{Backing, Export, Record, exports};
+use super::backing::{Backing, Export, Record};
 use super::indirect::{self, Indirect};
 use super::pins::PinCount;
-use super::share::Share;
+use super::request::Request;
+use super::reserved::Reserved;
 use crate::abi::result::ZeResult;
 use crate::check::Watch;
 
@@ -23,18 +21,22 @@ pub struct Allocation {
     id: u64,
     context: u64,
     device: u64,
-    share: Option<&'static Share>,
+    /// Whether it was allocated to be exported as a file descriptor.
+    exportable: bool,
     /// The submitted commands that use it.
     pins: PinCount,
-    /// Whether this process, or one that it was forked from, has exported it.
-    exported: AtomicBool,
-    /// Whether its file holds no other allocation.
-    alone: bool,
+    /// The bytes that it takes; none of memory of another process or file.
+    _reserved: Option<Reserved>,
 }
 
 impl Allocation {
-    /// The allocation that `request` describes, in `backing`. The caller has accounted for new memory.
-    pub(super) fn new(backing: Backing, request: &Request, id: u64) -> Self {
+    /// The allocation that `request` describes, in `backing`, with the bytes that were granted for new memory.
+    pub(super) fn new(
+        backing: Backing,
+        reserved: Option<Reserved>,
+        request: &Request,
+        id: u64,
+    ) -> Self {
         Self {
             backing,
             size: request.size,
@@ -42,16 +44,15 @@ impl Allocation {
             id,
             context: request.context,
             device: request.device,
-            share: request.share,
+            exportable: request.exportable,
             pins: PinCount::default(),
-            exported: AtomicBool::new(false),
-            alone: request.alone,
+            _reserved: reserved,
         }
     }
 
-    /// Whether its file, if it is exported, holds no other allocation and begins with it.
-    pub fn is_alone(&self) -> bool {
-        self.alone
+    /// Whether it was allocated to be exported as a file descriptor.
+    pub fn is_exportable(&self) -> bool {
+        self.exportable
     }
 
     /// Address of the first byte.
@@ -102,49 +103,28 @@ impl Allocation {
 
     /// Whether it is memory of this process, rather than of another one or of a file of the program's.
     pub fn is_own(&self) -> bool {
-        self.backing.in_block().is_some()
+        self.backing.is_own()
     }
 
-    /// Exports it: moves its block into a memory file, with a record that describes it.
+    /// Exports it: moves its pages into a memory file of their own.
     ///
     /// # Errors
     /// The result code for the system's error, which is described; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for memory of
     /// another process or file.
     pub fn export(&self) -> ZeResult<Export> {
-        let (block, offset) = self
-            .backing
-            .in_block()
-            .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        let record = Record {
+        let record = |offset: usize| Record {
             id: self.id,
             offset: offset as u64,
             size: self.size as u64,
             kind: self.kind,
         };
-        // Set before the export, so that a concurrent free looks for an export.
-        self.exported.store(true, Ordering::Release);
-        if let Some(watch) = self.watched() {
-            watch.release();
-        }
-        exports::export(block, &record)
+        self.backing.export(record)
     }
 
     /// Waits until no submitted command uses it, nor may use it.
     pub fn wait_until_unused(&self) {
         self.pins.wait_until_zero();
         indirect::wait();
-    }
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        if self.backing.in_block().is_none() {
-            return;
-        }
-        if self.exported.load(Ordering::Acquire) {
-            exports::revoke(self.id);
-        }
-        accounting::release(self.size, self.share);
     }
 }
 

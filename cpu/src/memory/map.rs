@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zeusm_process::{AtFork, ForkLock, RwLock};
 
-use super::PAGE;
 use super::allocation::Allocation;
+use crate::system::PAGE;
 
 /// Allocations by the address of their first byte.
 type Live = BTreeMap<usize, Arc<Allocation>>;

@@ -12,18 +12,25 @@ mod backing;
 mod indirect;
 mod map;
 mod pins;
+mod request;
+mod reserved;
+mod room;
 mod share;
 mod span;
 mod touched;
 
-pub use allocate::{Request, allocate, import, import_file, next_id};
+pub use allocate::{allocate, import, import_file};
 pub use allocation::{Allocation, Pin};
 pub use at_fork::{child, parent, prepare};
 pub use backing::{
-    Export, MAX_ALIGNMENT, Mapping, PAGE, Record, ShareError, can_be_exported, exports,
-    is_memory_file, memory_file, own_memory_file, read_record,
+    Export, MAX_ALIGNMENT, Mapping, Part, Record, ShareError, can_be_exported, exports,
+    is_memory_file, memory_file, own_memory_file, reopen,
 };
 pub use map::{find, remove, remove_context};
+pub use request::{Request, next_id};
+pub use reserved::Reserved;
 pub use share::Share;
 pub use span::Span;
 pub use touched::count_file;
+
+pub use crate::system::PAGE;

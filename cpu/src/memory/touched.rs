@@ -6,7 +6,8 @@ use std::sync::{Arc, Weak};
 
 use zeusm_process::{Local, Mutex, OwnFile};
 
-use super::{PAGE, map};
+use super::map;
+use crate::system::PAGE;
 use crate::system::maps::{self, Area};
 
 /// How many pages one call of the system tells.
@@ -92,7 +93,7 @@ fn resident(range: Range<usize>) -> usize {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::super::{Mapping, memory_file, own_memory_file};
+    use super::super::backing::{Mapping, memory_file, own_memory_file};
     use super::*;
 
     const HUGE_PAGE: usize = 2 << 20;
@@ -102,8 +103,11 @@ mod tests {
         let mut rest = Mapping::anonymous(length + 2 * HUGE_PAGE, HUGE_PAGE).unwrap();
         let before = rest.split(HUGE_PAGE).unwrap();
         let mapping = rest.split(length).unwrap();
-        before.close();
-        rest.close();
+        // SAFETY: no one uses them.
+        unsafe {
+            before.pages().close();
+            rest.pages().close();
+        }
         [mapping, before, rest]
     }
 

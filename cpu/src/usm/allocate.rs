@@ -218,7 +218,7 @@ impl Request {
                     .is_some_and(|device| device.device_type() == sys::ZE_DEVICE_TYPE_CPU),
             device: self.device.map_or(0, |device| device.handle() as u64),
             share: self.device.and_then(Device::share),
-            alone: self.extras.exports,
+            exportable: self.extras.exports,
         };
         let address = match self.extras.imports {
             Some(descriptor) => external::import(descriptor, &request)?,

@@ -1,7 +1,6 @@
 //! Memory as a file descriptor: `ze_external_memory_export_desc_t`, `..._export_fd_t` and `..._import_fd_t`.
 //!
-//! Memory that is allocated for export has a memory file of its own, which begins with it: any program can map it. The
-//! runtime makes no dma-bufs.
+//! Exported memory has a memory file of its own, which begins with it: any program can map it. The runtime makes no dma-bufs.
 
 use std::fs::File;
 use std::os::fd::IntoRawFd;
@@ -18,7 +17,10 @@ use crate::memory::{self, Allocation};
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for memory that was not allocated for export, or from another file; the result code
 /// for the system's error, which is described.
 pub fn export(allocation: &Allocation) -> ZeResult<i32> {
-    ensure(allocation.is_alone(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    ensure(
+        allocation.is_exportable(),
+        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+    )?;
     let export = allocation.export()?;
     let file = duplicate(export.descriptor).ok_or(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
     Ok(file.into_raw_fd())

@@ -5,6 +5,7 @@
 //! the children of a fork.
 
 mod access;
+mod pages;
 mod physical;
 mod reservation;
 
@@ -13,6 +14,7 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use self::access::Access;
+use self::pages::{Pages, check_size};
 pub use self::physical::{PhysicalMemory, create, destroy, properties};
 pub use self::reservation::at_fork;
 use crate::abi::arguments::output;
@@ -22,49 +24,6 @@ use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
 use crate::memory::{Export, PAGE};
-
-/// A range of whole pages.
-#[derive(Clone, Copy, Debug)]
-struct Pages {
-    address: usize,
-    length: usize,
-}
-
-impl Pages {
-    /// `length` bytes from `address` on.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER` for null, `ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT` for an address and
-    /// `ZE_RESULT_ERROR_UNSUPPORTED_SIZE` for a length that is not a positive multiple of the page size.
-    fn new(address: *const c_void, length: usize) -> ZeResult<Self> {
-        ensure(
-            !address.is_null(),
-            sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-        )?;
-        let address = address as usize;
-        ensure(
-            address.is_multiple_of(PAGE),
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
-        )?;
-        check_size(length)?;
-        ensure(
-            address.checked_add(length).is_some(),
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
-        )?;
-        Ok(Self { address, length })
-    }
-
-    fn end(self) -> usize {
-        self.address + self.length
-    }
-}
-
-fn check_size(size: usize) -> ZeResult {
-    ensure(
-        size > 0 && size.is_multiple_of(PAGE),
-        sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
-    )
-}
 
 /// `zeVirtualMemQueryPageSize`: one size, that of the system's pages.
 ///
@@ -141,7 +100,7 @@ pub fn map(
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pointer.
-pub fn export(pointer: *const c_void) -> ZeResult<(Export, u64)> {
+pub fn export(pointer: *const c_void) -> ZeResult<Export> {
     match resolve::<PhysicalMemory>(pointer.cast_mut().cast()) {
         Ok(physical) => physical.export(),
         Err(_) => reservation::export(pointer as usize),

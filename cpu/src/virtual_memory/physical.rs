@@ -3,20 +3,20 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
-use zeusm_process::{Lazy, OwnFile, duplicate};
+use zeusm_process::{OwnFile, duplicate};
 
-use super::check_size;
+use super::pages::check_size;
 use crate::abi::arguments::{chain, check_flags, input_structure, output, output_structure};
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
 use crate::device::{self, Device, check_external};
 use crate::handle::{object, register, resolve, retire};
 use crate::memory::{
-    Export, Mapping, Record, Share, accounting, count_file, exports, next_id, own_memory_file,
+    Export, Mapping, Part, Record, Reserved, Share, ShareError, accounting, count_file, exports,
+    next_id, own_memory_file, reopen,
 };
 
 /// `ze_physical_mem_flags_t` up to 1.17.
@@ -34,44 +34,26 @@ pub struct PhysicalMemory {
     id: u64,
     file: Arc<OwnFile>,
     size: usize,
-    share: Option<&'static Share>,
-    /// Whether the file is that of a descriptor that the program passed.
-    is_imported: bool,
-    /// The id of its export.
-    exported: Lazy<u64>,
+    /// The bytes that it takes; none of a file of a descriptor that the program passed.
+    reserved: Option<Reserved>,
 }
 
 impl PhysicalMemory {
-    fn next_id() -> u64 {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    }
-
     /// # Errors
     /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` when the machine, or the device's share of it, has not enough; the system's error
     /// for its file, described.
     fn new(size: usize, share: Option<&'static Share>) -> ZeResult<Self> {
-        ensure(
-            accounting::reserve(size, share),
-            sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-        )?;
-        match own_memory_file(exports::file_length(size)).map(Arc::new) {
-            Ok(file) => {
-                count_file(&file);
-                Ok(Self {
-                    id: Self::next_id(),
-                    file,
-                    size,
-                    share,
-                    is_imported: false,
-                    exported: Lazy::new(),
-                })
-            }
-            Err(error) => {
-                accounting::release(size, share);
-                Err(error.report())
-            }
-        }
+        let reserved = accounting::reserve(size, share);
+        let reserved = reserved.ok_or(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)?;
+        let file = own_memory_file(exports::file_length(size)).map_err(ShareError::report)?;
+        let file = Arc::new(file);
+        count_file(&file);
+        Ok(Self {
+            id: next_id(),
+            file,
+            size,
+            reserved: Some(reserved),
+        })
     }
 
     /// The first `size` bytes of the file that `descriptor` names, which the program may close afterwards; `None` for a
@@ -80,39 +62,50 @@ impl PhysicalMemory {
         let file = duplicate(descriptor)?;
         Mapping::of_external(&file, size, 0)?;
         Some(Self {
-            id: Self::next_id(),
+            id: next_id(),
             file: Arc::new(OwnFile::new(file).ok()?),
             size,
-            share: None,
-            is_imported: true,
-            exported: Lazy::new(),
+            reserved: None,
         })
     }
 
-    /// Exports all of it; returns the export with its id. The export lives as long as the memory.
+    /// Exports all of it. The export lives as long as the memory.
     ///
     /// # Errors
     /// Those of [`export_part`](Self::export_part).
-    pub fn export(&self) -> ZeResult<(Export, u64)> {
-        let id = *self.exported.get_or_make(next_id);
-        let export = self.export_part(id, 0, self.size)?;
-        Ok((export, id))
+    pub fn export(&self) -> ZeResult<Export> {
+        self.describe()?;
+        Export::of(&self.file, 0, self.id).ok_or_else(closed)
     }
 
-    /// Exports `size` bytes at `offset` under an id, which the caller revokes.
+    /// Exports `length` bytes at `offset`; returns the export, and its descriptor, which the caller keeps as long as it lives.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for imported memory, whose file has no room for records, and those of
-    /// [`exports::export_part`].
-    pub fn export_part(&self, id: u64, offset: usize, size: usize) -> ZeResult<Export> {
-        ensure(!self.is_imported, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for imported memory, whose file has no room for a record; the result code for the
+    /// system's error, which is described.
+    pub fn export_part(&self, offset: usize, length: usize) -> ZeResult<(Export, OwnFile)> {
+        let part = Part::new(offset, length).ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
+        let file = reopen(self.describe()?, part.position()).map_err(ShareError::report)?;
+        let file = OwnFile::new(file).map_err(|error| ShareError::of("fstat")(error).report())?;
+        let export = Export::of(&file, part.position(), self.id).ok_or_else(closed)?;
+        Ok((export, file))
+    }
+
+    /// Writes the record of all of it; returns the file.
+    fn describe(&self) -> ZeResult<&File> {
+        ensure(
+            self.reserved.is_some(),
+            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+        )?;
         let record = Record {
-            id,
-            offset: offset as u64,
-            size: size as u64,
+            id: self.id,
+            offset: 0,
+            size: self.size as u64,
             kind: sys::ZE_MEMORY_TYPE_DEVICE,
         };
-        exports::export_part(self.file()?, self.size, &record)
+        let file = self.file()?;
+        exports::write_record(file, self.size, &record).map_err(ShareError::report)?;
+        Ok(file)
     }
 
     /// The file that holds it.
@@ -120,10 +113,7 @@ impl PhysicalMemory {
     /// # Errors
     /// `ZE_RESULT_ERROR_UNKNOWN` when the program has closed its descriptor.
     pub fn file(&self) -> ZeResult<&File> {
-        self.file.get().ok_or_else(|| {
-            describe("the program has closed the descriptor of physical memory");
-            sys::ZE_RESULT_ERROR_UNKNOWN
-        })
+        self.file.get().ok_or_else(closed)
     }
 
     /// Size in bytes.
@@ -132,15 +122,10 @@ impl PhysicalMemory {
     }
 }
 
-impl Drop for PhysicalMemory {
-    fn drop(&mut self) {
-        if let Some(id) = self.exported.get() {
-            exports::revoke(*id);
-        }
-        if !self.is_imported {
-            accounting::release(self.size, self.share);
-        }
-    }
+/// The result code for a file whose descriptor the program has closed, which is described.
+fn closed() -> sys::ze_result_t {
+    describe("the program has closed the descriptor of physical memory");
+    sys::ZE_RESULT_ERROR_UNKNOWN
 }
 
 /// The descriptor that a chain imports. What the runtime does not do, such as the export of physical memory as a descriptor,

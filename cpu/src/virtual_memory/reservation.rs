@@ -7,13 +7,14 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
-use zeusm_process::{AtFork, ForkLock, Mutex};
+use zeusm_process::{AtFork, ForkLock, Mutex, OwnFile};
 
-use super::Pages;
 use super::access::Access;
+use super::pages::Pages;
 use super::physical::PhysicalMemory;
 use crate::abi::result::{ZeResult, ensure};
-use crate::memory::{Export, PAGE, exports, next_id};
+use crate::memory::Export;
+use crate::system::PAGE;
 
 const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 
@@ -35,8 +36,8 @@ struct Mapped {
     offset: usize,
     /// The attribute of each page.
     access: Vec<Access>,
-    /// The id of its export.
-    exported: Option<u64>,
+    /// Its export, with the descriptor.
+    exported: Option<(Export, OwnFile)>,
 }
 
 /// Reserves `length` bytes, at `wanted` if the system has them there. Returns the address.
@@ -108,19 +109,24 @@ pub fn map(
     Ok(())
 }
 
-/// Exports what one call has mapped at `address`; returns the export with its id.
+/// Exports what one call has mapped at `address`. The export lives until that is unmapped.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other address, and those of [`PhysicalMemory::export_part`].
-pub fn export(address: usize) -> ZeResult<(Export, u64)> {
+pub fn export(address: usize) -> ZeResult<Export> {
     let mut reservations = RESERVATIONS.lock();
     let found = reservations.range_mut(..=address).next_back();
     let mapped = found.and_then(|(_, reservation)| reservation.mapped.get_mut(&address));
     let mapped = mapped.ok_or(INVALID)?;
-    let id = *mapped.exported.get_or_insert_with(next_id);
-    let (offset, length) = (mapped.offset, mapped.length());
-    let export = mapped.physical.export_part(id, offset, length)?;
-    Ok((export, id))
+    if let Some((export, file)) = &mapped.exported
+        && file.get().is_some()
+    {
+        return Ok(*export);
+    }
+    let exported = mapped
+        .physical
+        .export_part(mapped.offset, mapped.length())?;
+    Ok(mapped.exported.insert(exported).0)
 }
 
 /// Whether nothing is mapped in `pages`.
@@ -239,14 +245,6 @@ impl Reservation {
         };
         let same = 1 + rest.iter().take_while(|page| *page == first).count();
         (*first, address + same * PAGE)
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        if let Some(id) = self.exported {
-            exports::revoke(id);
-        }
     }
 }
 

@@ -1,5 +1,6 @@
-//! Small allocations, suballocated from blocks. The allocator's metadata is kept outside of the block, so neither a
-//! process that maps the block nor a write past the end of an allocation can corrupt it.
+//! Small allocations: pages of larger mappings. Each has pages of its own, so that it can be shared with another process without
+//! a neighbour. The allocator's metadata is kept outside of the mappings, so neither a process that shares pages nor a write past
+//! the end of an allocation can corrupt it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,23 +8,25 @@ use std::sync::Arc;
 use offset_allocator::{Allocation, Allocator};
 use zeusm_process::{AtFork, ForkLock, Mutex};
 
-use super::block::Block;
-use super::{MIN_ALIGNMENT, PAGE};
+use super::exports::InFiles;
+use super::mapping::{Mapping, Pages};
+use crate::system::PAGE;
 
-/// The length of a block for small allocations: room for several of the largest, and little to move at an export.
+/// The length of a mapping for small allocations: room for several of the largest.
 const LENGTH: usize = 2 << 20;
-/// The most suballocations of a block; each costs some twenty bytes of metadata, used or not.
-const MAX_SUBALLOCATIONS: u32 = 8192;
+/// The most allocations and free ranges of a mapping; each costs some twenty bytes of metadata, used or not.
+const MOST: u32 = (LENGTH / PAGE) as u32 + 2;
 
-/// A part of a block, freed when it is dropped.
+/// Pages of an arena, freed when it is dropped.
 pub struct Suballocation {
-    block: Arc<Block>,
-    address: usize,
+    mapping: Arc<Mapping>,
     range: Allocation<u16>,
+    pages: u16,
+    in_files: InFiles,
 }
 
 struct Arena {
-    block: Arc<Block>,
+    mapping: Arc<Mapping>,
     free: Allocator<u16>,
     suballocations: usize,
 }
@@ -40,60 +43,68 @@ static ARENAS: ForkLock<Mutex<Arenas>> = ForkLock::new(Mutex::new(Arenas {
 }));
 
 impl Suballocation {
-    /// `size` bytes, aligned to a power of two of at most a page; `None` when there are none.
-    pub fn new(size: usize, alignment: usize) -> Option<Self> {
-        debug_assert!(alignment <= PAGE);
-        let slack = alignment.saturating_sub(MIN_ALIGNMENT);
-        let units = u32::try_from((size + slack).div_ceil(MIN_ALIGNMENT)).ok()?;
+    /// At least `size` bytes; `None` when there are none.
+    pub fn new(size: usize) -> Option<Self> {
+        let pages = u16::try_from(size.div_ceil(PAGE)).ok()?;
         let mut arenas = ARENAS.lock();
-        let (block, range) = match arenas.allocate(units) {
+        let (mapping, range) = match arenas.allocate(pages) {
             Some(found) => found,
             None => {
                 arenas.grow()?;
-                arenas.allocate(units)?
+                arenas.allocate(pages)?
             }
         };
-        let start = block.address() + usize::from(range.offset) * MIN_ALIGNMENT;
-        Some(Self {
-            address: start.next_multiple_of(alignment.max(MIN_ALIGNMENT)),
-            block,
+        drop(arenas);
+        let suballocation = Self {
+            mapping,
             range,
-        })
+            pages,
+            in_files: InFiles::default(),
+        };
+        suballocation.in_files.begin(suballocation.pages()?);
+        Some(suballocation)
+    }
+
+    /// Its pages.
+    pub fn pages(&self) -> Option<Pages<'_>> {
+        let start = usize::from(self.range.offset) * PAGE;
+        let end = start + usize::from(self.pages) * PAGE;
+        self.mapping.part(start..end)
     }
 
     /// Address of the first byte.
     pub fn address(&self) -> usize {
-        self.address
+        self.mapping.address() + usize::from(self.range.offset) * PAGE
     }
 
-    /// The block that it is a part of.
-    pub fn block(&self) -> &Block {
-        &self.block
+    /// Whether its pages are in a file.
+    pub fn in_files(&self) -> &InFiles {
+        &self.in_files
     }
 }
 
 impl Arenas {
-    fn allocate(&mut self, units: u32) -> Option<(Arc<Block>, Allocation<u16>)> {
+    fn allocate(&mut self, pages: u16) -> Option<(Arc<Mapping>, Allocation<u16>)> {
         let latest = self
             .all
             .get_mut(&self.latest)
-            .and_then(|it| it.allocate(units));
+            .and_then(|it| it.allocate(pages));
         latest.or_else(|| {
             let (address, found) = self
                 .all
                 .iter_mut()
-                .find_map(|(address, arena)| Some((*address, arena.allocate(units)?)))?;
+                .find_map(|(address, arena)| Some((*address, arena.allocate(pages)?)))?;
             self.latest = address;
             Some(found)
         })
     }
 
     fn grow(&mut self) -> Option<()> {
-        let block = Arc::new(Block::new(LENGTH, PAGE)?);
-        self.latest = block.address();
+        let mapping = Arc::new(Mapping::anonymous(LENGTH, PAGE)?);
+        self.latest = mapping.address();
         let arena = Arena {
-            free: Allocator::with_max_allocs((LENGTH / MIN_ALIGNMENT) as u32, MAX_SUBALLOCATIONS),
-            block,
+            free: Allocator::with_max_allocs((LENGTH / PAGE) as u32, MOST),
+            mapping,
             suballocations: 0,
         };
         self.all.insert(self.latest, arena);
@@ -102,32 +113,36 @@ impl Arenas {
 
     /// Frees a suballocation. Returns an arena that is no longer needed, for the caller to drop without the lock.
     fn release(&mut self, suballocation: &Suballocation) -> Option<Arena> {
-        let address = suballocation.block.address();
+        let address = suballocation.mapping.address();
         let arena = self.all.get_mut(&address)?;
         arena.free.free(suballocation.range);
         arena.suballocations -= 1;
         // One empty arena is kept, so that a program that allocates and frees in turns does not map and unmap each
         // time.
-        let kept = |arena: &Arena| arena.suballocations == 0 && !arena.block.is_closed();
-        let needless = arena.suballocations == 0
-            && (arena.block.is_closed() || self.all.values().filter(|it| kept(it)).count() > 1);
+        let empty = |arena: &Arena| arena.suballocations == 0;
+        let needless = empty(arena) && self.all.values().filter(|it| empty(it)).count() > 1;
         needless.then(|| self.all.remove(&address)).flatten()
     }
 }
 
 impl Arena {
-    fn allocate(&mut self, units: u32) -> Option<(Arc<Block>, Allocation<u16>)> {
-        if self.block.is_closed() {
-            return None;
-        }
-        let range = self.free.allocate(units)?;
+    fn allocate(&mut self, pages: u16) -> Option<(Arc<Mapping>, Allocation<u16>)> {
+        let range = self.free.allocate(pages.into())?;
         self.suballocations += 1;
-        Some((Arc::clone(&self.block), range))
+        Some((Arc::clone(&self.mapping), range))
     }
 }
 
 impl Drop for Suballocation {
     fn drop(&mut self) {
+        if self.in_files.end(self.address()) {
+            // SAFETY: they are freed, so no one uses them.
+            let cleared = self.pages().map(|pages| unsafe { pages.clear() });
+            if !matches!(cleared, Some(Ok(()))) {
+                // They would still be shared: they, and so their arena, are never used again.
+                return;
+            }
+        }
         let needless = ARENAS.lock().release(self);
         drop(needless);
     }
@@ -140,10 +155,6 @@ pub fn at_fork() -> &'static dyn AtFork {
 
 impl std::fmt::Debug for Suballocation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            formatter,
-            "Suballocation({:#x} of {:?})",
-            self.address, self.block
-        )
+        write!(formatter, "Suballocation({:?})", self.pages())
     }
 }

@@ -1,19 +1,27 @@
-//! The memory of an allocation under the checker: a block of its own, with guard pages before and behind it.
+//! The memory of an allocation under the checker: a mapping of its own, with guard pages before and behind it.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::block::Block;
-use super::{MIN_ALIGNMENT, PAGE};
+use super::exports::InFiles;
+use super::mapping::{Mapping, Pages};
+use super::reserve;
 use crate::check::{self, Properties, Watch};
+use crate::system::PAGE;
 
-/// A block for one allocation, which ends as close to the end of its pages as its alignment permits.
+/// Allocations are aligned to this when the caller does not ask for more: a cache line, and any SIMD vector.
+pub const MIN_ALIGNMENT: usize = 64;
+
+/// A mapping for one allocation, which ends as close to the end of its pages as its alignment permits.
 #[derive(Debug)]
 pub struct Guarded {
     /// Taken when it is dropped.
-    block: Option<Block>,
-    offset: usize,
+    mapping: Option<Mapping>,
+    /// Its pages without the guards, in bytes from the beginning of the mapping.
     pages: Range<usize>,
+    /// Where it begins in the first of them.
+    offset: usize,
+    in_files: InFiles,
     watch: Option<Arc<Watch>>,
 }
 
@@ -24,15 +32,19 @@ impl Guarded {
         let before = check::GUARD.next_multiple_of(alignment.max(PAGE));
         let length = size.checked_next_multiple_of(PAGE)?;
         let whole = length.checked_add(before)?.checked_add(check::GUARD)?;
-        let block = Block::closed(whole, alignment)?;
-        let pages = block.address() + before..block.address() + before + length;
-        let slack = (length - size) / alignment * alignment;
-        Some(Self {
-            offset: before + slack,
-            pages,
-            block: Some(block),
+        let guarded = Self {
+            mapping: Some(reserve::take(whole, alignment)?),
+            pages: before..before + length,
+            offset: (length - size) / alignment * alignment,
+            in_files: InFiles::default(),
             watch: None,
-        })
+        };
+        let pages = guarded.pages()?;
+        if guarded.in_files.begin(pages) {
+            // SAFETY: they are new, so no one uses them.
+            unsafe { pages.close() };
+        }
+        Some(guarded)
     }
 
     /// Has the checker watch it from now on, as an allocation with these properties. Whether its pages are those that its
@@ -41,11 +53,11 @@ impl Guarded {
         &mut self,
         properties: impl FnOnce(usize, Range<usize>, Range<usize>) -> Properties,
     ) -> bool {
-        if let Some(block) = &self.block {
-            let start = block.address();
-            let whole = start..start + block.mapping().length();
-            let properties = properties(start + self.offset, whole, self.pages.clone());
-            self.watch = check::watch(properties);
+        if let Some(mapping) = &self.mapping {
+            let start = mapping.address();
+            let pages = start + self.pages.start..start + self.pages.end;
+            let whole = start..start + mapping.length();
+            self.watch = check::watch(properties(pages.start + self.offset, whole, pages));
         }
         self.watch.is_some()
     }
@@ -55,17 +67,30 @@ impl Guarded {
         self.watch.as_ref()
     }
 
-    /// Its block and its offset there.
-    pub fn in_block(&self) -> Option<(&Block, usize)> {
-        self.block.as_ref().map(|block| (block, self.offset))
+    /// Its pages without the guards.
+    pub fn pages(&self) -> Option<Pages<'_>> {
+        self.mapping.as_ref()?.part(self.pages.clone())
+    }
+
+    /// Where it begins in the first of its pages.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Whether its pages are in a file.
+    pub fn in_files(&self) -> &InFiles {
+        &self.in_files
     }
 }
 
 impl Drop for Guarded {
-    /// Leaves the block to the checker's quarantine.
+    /// Leaves the mapping to the checker's quarantine.
     fn drop(&mut self) {
-        if let (Some(watch), Some(block)) = (&self.watch, self.block.take()) {
-            check::bury(watch, Box::new(block));
+        if let Some(pages) = self.pages() {
+            self.in_files.end(pages.address());
+        }
+        if let (Some(watch), Some(mapping)) = (&self.watch, self.mapping.take()) {
+            check::bury(watch, Box::new(mapping));
         }
     }
 }

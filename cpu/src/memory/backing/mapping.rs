@@ -1,10 +1,17 @@
 //! Memory mappings, unmapped when dropped.
 
 use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-use super::{HUGE_PAGE, HUGE_PAGE_THRESHOLD, PAGE};
+use crate::system::PAGE;
+
+/// From this size on, a mapping asks for huge pages, which makes the first touch of large memory several times cheaper.
+pub const HUGE_PAGE_THRESHOLD: usize = 4 << 20;
+pub const HUGE_PAGE: usize = 2 << 20;
 
 const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
@@ -51,12 +58,6 @@ impl Mapping {
         Some(front)
     }
 
-    /// Makes all of it inaccessible.
-    pub fn close(&self) {
-        // SAFETY: the mapping is ours, and no one uses its memory yet.
-        unsafe { libc::mprotect(self.address as *mut _, self.length, libc::PROT_NONE) };
-    }
-
     /// `length` bytes of zeros at an address of the system's choice, private to the process.
     fn map(length: usize, protection: i32) -> Option<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -70,9 +71,12 @@ impl Mapping {
 
     /// Unmaps all but `length` bytes at `address`, which are no longer this mapping's.
     fn unmap_around(self, address: usize, length: usize) {
-        unmap(self.address, address - self.address);
         let end = address + length;
-        unmap(end, self.address + self.length - end);
+        // SAFETY: the mapping owns both ranges, which no one uses, and gives them up.
+        unsafe {
+            unmap(self.address, address - self.address);
+            unmap(end, self.address + self.length - end);
+        }
         std::mem::forget(self);
     }
 
@@ -117,53 +121,17 @@ impl Mapping {
             return Some(mapping);
         }
         let aligned = Self::closed(length, alignment)?;
-        mapping.move_over(aligned.address).ok()?;
+        // SAFETY: the mapping at that address is ours, of the same length, and no one uses it.
+        unsafe { mapping.move_over(aligned.address) }.ok()?;
         Some(aligned)
     }
 
-    /// Maps the beginning of `file` at the same addresses.
-    pub fn replace(&self, file: &File) -> std::io::Result<()> {
-        // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.
-        let result = unsafe {
-            libc::mmap(
-                self.address as *mut _,
-                self.length,
-                READ_WRITE,
-                libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if result == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
-        self.want_huge_pages();
-        Ok(())
-    }
-
-    /// Maps the beginning of `file` privately (copy on write) over `length` bytes at `address`, which a mapping of ours
-    /// owns.
-    pub fn replace_privately(address: usize, length: usize, file: &File) -> std::io::Result<()> {
-        // SAFETY: the mapping owns the range; replacing its content is what the caller asks for.
-        let result = unsafe {
-            libc::mmap(
-                address as *mut _,
-                length,
-                READ_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if result == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
-        Ok(())
-    }
-
-    /// Moves the pages to `address` in one step, replacing a mapping of ours of the same length.
-    pub fn move_over(self, address: usize) -> std::io::Result<()> {
-        // SAFETY: both ranges are ours and of one length.
+    /// Moves the pages to `address` in one step, replacing what is mapped there.
+    ///
+    /// # Safety
+    /// Another mapping of this module must own the replaced pages, and whoever uses them must expect the bytes of this one.
+    pub unsafe fn move_over(self, address: usize) -> io::Result<()> {
+        // SAFETY: this mapping owns its pages, and the caller vouches for the others.
         let moved = unsafe {
             libc::mremap(
                 self.address as *mut _,
@@ -174,7 +142,7 @@ impl Mapping {
             )
         };
         if moved == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
+            return Err(io::Error::last_os_error());
         }
         std::mem::forget(self);
         Ok(())
@@ -190,13 +158,109 @@ impl Mapping {
         self.length
     }
 
-    /// Huge pages make the first touch of large memory several times cheaper.
+    /// All of its pages.
+    pub fn pages(&self) -> Pages<'_> {
+        Pages {
+            address: self.address,
+            length: self.length,
+            mapping: PhantomData,
+        }
+    }
+
+    /// The pages in a range of its bytes, whose ends are multiples of the page size; `None` outside of it.
+    pub fn part(&self, range: Range<usize>) -> Option<Pages<'_>> {
+        let is_part = range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE);
+        (is_part && range.start <= range.end && range.end <= self.length).then(|| Pages {
+            address: self.address + range.start,
+            length: range.len(),
+            mapping: PhantomData,
+        })
+    }
+
     fn want_huge_pages(&self) {
+        self.pages().want_huge_pages();
+    }
+}
+
+/// Whole pages of a mapping, which stay mapped while this lives.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages<'a> {
+    address: usize,
+    length: usize,
+    mapping: PhantomData<&'a Mapping>,
+}
+
+impl Pages<'_> {
+    /// Address of the first byte.
+    pub fn address(self) -> usize {
+        self.address
+    }
+
+    /// Length in bytes.
+    pub fn length(self) -> usize {
+        self.length
+    }
+
+    /// Maps the beginning of `file` there in place of what is mapped.
+    ///
+    /// # Safety
+    /// Whoever uses the pages must expect the file's bytes.
+    pub unsafe fn replace(self, file: &File) -> io::Result<()> {
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        // SAFETY: the mapping owns the pages, and the caller vouches for their users.
+        unsafe { map_over(self.address, self.length, flags, file.as_raw_fd()) }?;
+        self.want_huge_pages();
+        Ok(())
+    }
+
+    /// Maps private zeros there in place of what is mapped.
+    ///
+    /// # Safety
+    /// No one may use the pages.
+    pub unsafe fn clear(self) -> io::Result<()> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: the mapping owns the pages, and the caller vouches that they have no users.
+        unsafe { map_over(self.address, self.length, flags, -1) }
+    }
+
+    /// Makes them inaccessible.
+    ///
+    /// # Safety
+    /// No one may use the pages.
+    pub unsafe fn close(self) {
+        // SAFETY: the mapping owns the pages, and the caller vouches that they have no users.
+        unsafe { libc::mprotect(self.address as *mut _, self.length, libc::PROT_NONE) };
+    }
+
+    /// Huge pages make the first touch of large memory several times cheaper.
+    fn want_huge_pages(self) {
         if self.length >= HUGE_PAGE_THRESHOLD {
             // SAFETY: advice about a mapping of ours; a system without huge pages ignores it.
             unsafe { libc::madvise(self.address as *mut _, self.length, libc::MADV_HUGEPAGE) };
         }
     }
+}
+
+/// Maps the beginning of `file` privately (copy on write) over `length` bytes at `address`.
+///
+/// # Safety
+/// A mapping must own the pages, and whoever uses them must expect the file's bytes.
+pub unsafe fn replace_privately(address: usize, length: usize, file: &File) -> io::Result<()> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE;
+    // SAFETY: the caller vouches for the pages.
+    unsafe { map_over(address, length, flags, file.as_raw_fd()) }
+}
+
+/// # Safety
+/// A mapping must own the pages, and whoever uses them must expect what is mapped there.
+unsafe fn map_over(address: usize, length: usize, flags: i32, file: i32) -> io::Result<()> {
+    let flags = flags | libc::MAP_FIXED;
+    // SAFETY: the caller vouches for the pages.
+    let mapped = unsafe { libc::mmap(address as *mut _, length, READ_WRITE, flags, file, 0) };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 /// The least alignment of `length` bytes: that of a huge page, if they are enough to ask for such pages.
@@ -210,13 +274,16 @@ fn best_alignment(length: usize) -> usize {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        unmap(self.address, self.length);
+        // SAFETY: the mapping owns its pages, which no one uses after it.
+        unsafe { unmap(self.address, self.length) };
     }
 }
 
-fn unmap(address: usize, length: usize) {
+/// # Safety
+/// A mapping must own the range, give it up, and no one may use it.
+unsafe fn unmap(address: usize, length: usize) {
     if length > 0 {
-        // SAFETY: callers pass a part of a mapping of ours that is no longer used.
+        // SAFETY: the caller vouches for the range.
         unsafe { libc::munmap(address as *mut _, length) };
     }
 }

@@ -1,5 +1,5 @@
-//! The memory of allocations: small ones are suballocated from a block, large ones have a block of their own, imported
-//! ones are a mapping of another process's block.
+//! The memory of allocations: small ones are pages of an arena, large ones have a mapping of their own, imported ones are a
+//! mapping of another process's pages.
 
 mod arena;
 mod block;
@@ -7,6 +7,8 @@ mod error;
 pub mod exports;
 mod guarded;
 mod mapping;
+mod memory_file;
+mod part;
 mod record;
 mod reserve;
 mod share;
@@ -16,39 +18,38 @@ mod tests;
 use std::fs::File;
 use std::sync::Arc;
 
+use level_zero_sys as sys;
+
 use arena::Suballocation;
 pub use arena::at_fork;
-pub use block::Block;
+use block::Block;
 pub use error::ShareError;
-pub use exports::{Export, read_record};
+pub use exports::Export;
+use exports::InFiles;
 pub use guarded::Guarded;
 pub use mapping::Mapping;
+use mapping::Pages;
+pub use memory_file::{is_memory_file, memory_file, own_memory_file, reopen};
+pub use part::Part;
 pub use record::Record;
-pub use share::{is_memory_file, memory_file, own_memory_file};
 
+use crate::abi::result::ZeResult;
 use crate::check::{self, Watch};
-use crate::system;
+use crate::system::PAGE;
 
-/// From this size on, memory has a block of its own, so that freeing returns it to the system at once.
+/// From this size on, memory has a mapping of its own, so that freeing returns it to the system at once.
 const OWN_BLOCK_THRESHOLD: usize = 256 << 10;
-/// From this size on, a mapping asks for huge pages, which makes the first touch of large memory several times cheaper.
-const HUGE_PAGE_THRESHOLD: usize = 4 << 20;
-const HUGE_PAGE: usize = 2 << 20;
-/// The page size of the system.
-pub const PAGE: usize = system::PAGE;
-/// Allocations are aligned to this when the caller does not ask for more: a cache line, and any SIMD vector.
-pub const MIN_ALIGNMENT: usize = 64;
 /// The largest alignment that can be asked for.
 pub const MAX_ALIGNMENT: usize = 1 << 30;
 
 /// The memory of an allocation, uninitialised at first.
 #[derive(Debug)]
 pub enum Backing {
-    /// A part of a shared block.
+    /// Pages of an arena.
     Suballocation(Suballocation),
-    /// A whole block.
+    /// A mapping.
     Block(Block),
-    /// A block with guard pages, when the checker is on.
+    /// A mapping with guard pages, when the checker is on.
     Guarded(Guarded),
     /// A file that is not of this runtime.
     External(Mapping),
@@ -62,18 +63,17 @@ pub enum Backing {
 }
 
 impl Backing {
-    /// `size` bytes aligned to `alignment`, a power of two up to [`MAX_ALIGNMENT`], `alone` in a block or not; `None` when
-    /// there are none.
-    pub fn new(size: usize, alignment: usize, alone: bool) -> Option<Self> {
-        if check::is_on() && !alone {
+    /// `size` bytes aligned to `alignment`, a power of two up to [`MAX_ALIGNMENT`], `at_page`, under the checker, too, or not;
+    /// `None` when there are none.
+    pub fn new(size: usize, alignment: usize, at_page: bool) -> Option<Self> {
+        if check::is_on() && !at_page {
             Guarded::new(size, alignment).map(Self::Guarded)
-        } else if alone || size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
+        } else if size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
             // With a byte more, which costs a page of addresses at most: the end of this allocation, to which a recorded
-            // command may have a pointer, is the base of no other one, whose free would make that command an error. Parts of
-            // a block may touch, as a gap would cost small allocations an eighth of their memory.
+            // command may have a pointer, is the base of no other one, whose free would make that command an error.
             Block::new(size.checked_add(1)?, alignment).map(Self::Block)
         } else {
-            Suballocation::new(size, alignment).map(Self::Suballocation)
+            Suballocation::new(size).map(Self::Suballocation)
         }
     }
 
@@ -96,34 +96,48 @@ impl Backing {
     pub fn address(&self) -> usize {
         match self {
             Self::Suballocation(suballocation) => suballocation.address(),
-            Self::Block(block) => block.address(),
+            Self::Block(block) => block.pages().address(),
             Self::Guarded(guarded) => guarded
-                .in_block()
-                .map_or(0, |(block, offset)| block.address() + offset),
+                .pages()
+                .map_or(0, |pages| pages.address() + guarded.offset()),
             Self::External(mapping) => mapping.address(),
             Self::Import { mapping, offset } => mapping.address() + offset,
         }
     }
 
-    /// The alignment that memory of its form always has: that of a page only where it has pages of its own.
+    /// The alignment that memory of its form always has.
     pub fn granularity(&self) -> usize {
         match self {
-            Self::Block(_) | Self::External(_) => PAGE,
-            Self::Suballocation(_) | Self::Guarded(_) | Self::Import { .. } => MIN_ALIGNMENT,
+            Self::Suballocation(_) | Self::Block(_) | Self::External(_) => PAGE,
+            Self::Guarded(_) | Self::Import { .. } => guarded::MIN_ALIGNMENT,
         }
     }
 
-    /// Its block and its offset there; `None` for memory of another process or file.
-    pub fn in_block(&self) -> Option<(&Block, usize)> {
+    /// Whether it is new memory of this process.
+    pub fn is_own(&self) -> bool {
+        !matches!(self, Self::External(_) | Self::Import { .. })
+    }
+
+    /// Its pages, its offset in the first of them, and whether they are in a file; `None` for memory of another process or file.
+    fn own(&self) -> Option<(Pages<'_>, usize, &InFiles)> {
         match self {
-            Self::Suballocation(suballocation) => Some((
-                suballocation.block(),
-                suballocation.address() - suballocation.block().address(),
-            )),
-            Self::Block(block) => Some((block, 0)),
-            Self::Guarded(guarded) => guarded.in_block(),
+            Self::Suballocation(it) => Some((it.pages()?, 0, it.in_files())),
+            Self::Block(it) => Some((it.pages(), 0, it.in_files())),
+            Self::Guarded(it) => Some((it.pages()?, it.offset(), it.in_files())),
             Self::External(_) | Self::Import { .. } => None,
         }
+    }
+
+    /// Exports it; `record` describes the allocation, which begins at an offset in its file.
+    ///
+    /// # Errors
+    /// Those of [`InFiles::export`]; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for memory of another process or file.
+    pub fn export(&self, record: impl FnOnce(usize) -> Record) -> ZeResult<Export> {
+        let (pages, offset, in_files) = self.own().ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        if let Some(watch) = self.watched() {
+            watch.release();
+        }
+        in_files.export(pages, &record(offset))
     }
 
     /// The checker's side of it, when the checker is on.
@@ -137,8 +151,7 @@ impl Backing {
 
 /// Whether new memory of this process can be exported; a transient error does not count.
 pub fn can_be_exported() -> bool {
-    share::memory_file(PAGE as u64)
-        .and_then(|file| exports::reopen(&file, 0))
+    memory_file(PAGE as u64)
         .and_then(|_| share::can_still_move())
         .map_or_else(ShareError::is_transient, |_| true)
 }

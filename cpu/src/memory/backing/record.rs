@@ -1,4 +1,4 @@
-//! The record of an exported allocation in its block's file.
+//! The record of an exported allocation in its file, behind its pages.
 
 use level_zero_sys as sys;
 
@@ -8,7 +8,7 @@ use level_zero_sys as sys;
 pub struct Record {
     /// The allocation's id in the process that owns it; never 0.
     pub id: u64,
-    /// Its offset in the file, in bytes.
+    /// Its offset in the file, in bytes: 0, but for an allocation that the checker watches.
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,

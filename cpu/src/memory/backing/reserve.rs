@@ -3,8 +3,8 @@
 
 use zeusm_process::{Local, Mutex};
 
-use super::mapping::Mapping;
-use super::{HUGE_PAGE_THRESHOLD, PAGE};
+use super::mapping::{HUGE_PAGE_THRESHOLD, Mapping};
+use crate::system::PAGE;
 
 /// The length of a piece.
 const PIECE: usize = 256 << 20;

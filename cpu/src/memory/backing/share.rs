@@ -18,56 +18,18 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use linux_raw_sys::{general, ioctl};
-use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
+use rustix::fs::SeekFrom;
 use rustix::mm::UserfaultfdFlags;
-use zeusm_process::{Lazy, OwnFile};
+use zeusm_process::Lazy;
 
 use super::error::ShareError;
-use super::mapping::Mapping;
-use super::{HUGE_PAGE, PAGE};
-use crate::memory::accounting;
-
-/// The name of a memory file, by which an importer recognises this runtime's files.
-const FILE_NAME: &str = "zeusm";
+use super::mapping::{HUGE_PAGE, Mapping, Pages};
+use super::memory_file::memory_file;
+use crate::memory::room::has_room_for;
+use crate::system::PAGE;
 
 /// Protects pages, as opposed to ending the protection (Linux, `userfaultfd.h`).
 const UFFDIO_WRITEPROTECT_MODE_WP: u64 = 1;
-
-/// A new memory file that can neither shrink nor grow, so that access to a mapping of it never faults.
-pub fn memory_file(length: u64) -> Result<File, ShareError> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file =
-        rustix::fs::memfd_create(FILE_NAME, flags).map_err(ShareError::of("memfd_create"))?;
-    let file = File::from(file);
-    // Beyond the limit the system would kill the process with SIGXFSZ.
-    let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if most.is_some_and(|most| most < length) {
-        return Err(ShareError::new("ftruncate of a memory file", libc::EFBIG));
-    }
-    file.set_len(length)
-        .map_err(ShareError::of("ftruncate of a memory file"))?;
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
-        .map_err(ShareError::of("sealing a memory file"))?;
-    Ok(file)
-}
-
-/// As [`memory_file`], of which the runtime keeps the descriptor.
-pub fn own_memory_file(length: u64) -> Result<OwnFile, ShareError> {
-    OwnFile::new(memory_file(length)?).map_err(ShareError::of("fstat"))
-}
-
-/// Whether `memory_file` created the file: it has this runtime's name and seals, so it cannot shrink under a mapping.
-pub fn is_memory_file(file: &File) -> bool {
-    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals == all) && has_name(file)
-}
-
-/// Whether a memory file has this runtime's name; true where /proc is not mounted and the seals have to suffice.
-fn has_name(file: &File) -> bool {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    let expected = format!("/memfd:{FILE_NAME} (deleted)");
-    link.map_or(true, |name| name.as_os_str() == expected.as_str())
-}
 
 /// Whether the system allows moving private memory into a file. Tries it on a page, and caches a permanent result.
 pub fn can_move() -> Result<(), ShareError> {
@@ -93,24 +55,25 @@ pub fn can_still_move() -> Result<(), ShareError> {
 
 fn try_to_move() -> Result<(), ShareError> {
     let page = Mapping::anonymous(PAGE, PAGE).ok_or(ShareError::new("mmap", libc::ENOMEM))?;
-    move_to(&page, &memory_file(PAGE as u64)?)
+    move_to(page.pages(), &memory_file(PAGE as u64)?)
 }
 
-/// Moves what `memory` holds into the beginning of `file` and maps that at the same addresses.
+/// Moves what `memory` holds into the beginning of `file`, which has no bytes but zeros, and maps that at the same addresses.
 ///
 /// # Errors
 /// The system's error, or that of a machine without room for a copy; the memory is unchanged then.
-pub fn move_to(memory: &Mapping, file: &File) -> Result<(), ShareError> {
+pub fn move_to(memory: Pages<'_>, file: &File) -> Result<(), ShareError> {
     let protection = Protection::new(memory)?;
     let chunks = chunks_to_write(memory);
     let length: usize = chunks.iter().map(|(_, chunk)| chunk.len()).sum();
     // Until the file replaces the pages there are two copies, and the system would kill a process beyond its limit.
-    if !accounting::has_room_for(length as u64) {
+    if !has_room_for(length as u64) {
         let shortage = ShareError::new("copying it into a memory file", libc::ENOMEM);
         return Err(shortage);
     }
     write(&chunks, file).map_err(ShareError::of("pwrite to a memory file"))?;
-    memory.replace(file).map_err(ShareError::of("mmap"))?;
+    // SAFETY: the file has the same bytes, and threads that write to the pages block until it is there.
+    unsafe { memory.replace(file) }.map_err(ShareError::of("mmap"))?;
     drop(protection);
     Ok(())
 }
@@ -135,8 +98,8 @@ pub fn extents(file: &File, length: u64) -> Vec<Range<u64>> {
 
 /// The chunks that are not zero, with their offsets; a new file is zero everywhere, and takes memory only where it was written.
 /// Threads that write to the memory must block.
-fn chunks_to_write(memory: &Mapping) -> Vec<(u64, &[u8])> {
-    // SAFETY: the mapping is alive, and threads that write to it block.
+fn chunks_to_write(memory: Pages<'_>) -> Vec<(u64, &[u8])> {
+    // SAFETY: the pages are mapped, and threads that write to them block.
     let bytes =
         unsafe { std::slice::from_raw_parts(memory.address() as *const u8, memory.length()) };
     let offsets = (0..).step_by(HUGE_PAGE);
@@ -159,14 +122,16 @@ struct Protection {
 }
 
 impl Protection {
-    fn new(memory: &Mapping) -> Result<Self, ShareError> {
+    fn new(memory: Pages<'_>) -> Result<Self, ShareError> {
         let faults = open().map_err(ShareError::of("userfaultfd"))?;
         let mut api = general::uffdio_api {
             api: u64::from(general::UFFD_API),
             features: u64::from(general::UFFD_FEATURE_PAGEFAULT_FLAG_WP),
             ioctls: 0,
         };
-        control(&faults, ioctl::UFFDIO_API, &mut api).map_err(ShareError::of("UFFDIO_API"))?;
+        // SAFETY: the request takes this structure.
+        unsafe { control(&faults, ioctl::UFFDIO_API, &mut api) }
+            .map_err(ShareError::of("UFFDIO_API"))?;
         let range = general::uffdio_range {
             start: memory.address() as u64,
             len: memory.length() as u64,
@@ -176,7 +141,8 @@ impl Protection {
             mode: u64::from(general::UFFDIO_REGISTER_MODE_WP),
             ioctls: 0,
         };
-        control(&faults, ioctl::UFFDIO_REGISTER, &mut register)
+        // SAFETY: the request takes this structure, whose pages are mapped.
+        unsafe { control(&faults, ioctl::UFFDIO_REGISTER, &mut register) }
             .map_err(ShareError::of("UFFDIO_REGISTER"))?;
         let protection = Self { faults, range };
         touch(memory);
@@ -184,7 +150,9 @@ impl Protection {
             range,
             mode: UFFDIO_WRITEPROTECT_MODE_WP,
         };
-        control(&protection.faults, ioctl::UFFDIO_WRITEPROTECT, &mut protect)
+        let request = ioctl::UFFDIO_WRITEPROTECT;
+        // SAFETY: the request takes this structure, whose pages are mapped.
+        unsafe { control(&protection.faults, request, &mut protect) }
             .map_err(ShareError::of("UFFDIO_WRITEPROTECT"))?;
         Ok(protection)
     }
@@ -194,42 +162,35 @@ impl Drop for Protection {
     fn drop(&mut self) {
         // Closing does both, but not while a child that was forked meanwhile has the descriptor as well. Pages of a file
         // that replaced the range are not registered.
-        let _ = control(&self.faults, ioctl::UFFDIO_UNREGISTER, &mut self.range);
-        let _ = control(&self.faults, ioctl::UFFDIO_WAKE, &mut self.range);
+        for request in [ioctl::UFFDIO_UNREGISTER, ioctl::UFFDIO_WAKE] {
+            // SAFETY: both requests take this structure.
+            let _ = unsafe { control(&self.faults, request, &mut self.range) };
+        }
     }
 }
 
 /// Reads a byte of each page. Linux protects only pages that exist, if only as the page of zeros.
-fn touch(memory: &Mapping) {
+fn touch(memory: Pages<'_>) {
     for address in (memory.address()..memory.address() + memory.length()).step_by(PAGE) {
-        // SAFETY: the mapping is alive. Other threads may write the byte, so it is read as an atomic.
+        // SAFETY: the pages are mapped. Other threads may write the byte, so it is read as an atomic.
         unsafe { &*(address as *const AtomicU8) }.load(Ordering::Relaxed);
     }
 }
 
 /// Opens a descriptor for faults in user and kernel mode, or in user mode only where the process lacks the privilege.
 fn open() -> io::Result<OwnedFd> {
-    // SAFETY: it is used for mappings of ours only, whose faults end when it is dropped.
-    let all = unsafe { rustix::mm::userfaultfd(UserfaultfdFlags::CLOEXEC) };
-    Ok(match all {
-        Ok(faults) => faults,
-        Err(_) => {
-            let own = UserfaultfdFlags::from_bits_retain(general::UFFD_USER_MODE_ONLY);
-            // SAFETY: as above.
-            unsafe { rustix::mm::userfaultfd(UserfaultfdFlags::CLOEXEC | own) }?
-        }
-    })
+    let own = UserfaultfdFlags::from_bits_retain(general::UFFD_USER_MODE_ONLY);
+    // SAFETY: faults of no page go to the descriptor until one is registered, and only `Protection` registers pages.
+    let open = |flags| unsafe { rustix::mm::userfaultfd(UserfaultfdFlags::CLOEXEC | flags) };
+    Ok(open(UserfaultfdFlags::empty()).or_else(|_| open(own))?)
 }
 
-fn control<T>(faults: &OwnedFd, request: u32, argument: &mut T) -> io::Result<()> {
-    // SAFETY: each request is made with the structure that it reads and writes.
-    let result = unsafe {
-        libc::ioctl(
-            faults.as_raw_fd(),
-            libc::Ioctl::from(request),
-            std::ptr::from_mut(argument),
-        )
-    };
+/// # Safety
+/// The request must be one that reads and writes a structure of this type, of pages that are mapped.
+unsafe fn control<T>(faults: &OwnedFd, request: u32, argument: &mut T) -> io::Result<()> {
+    let (faults, request) = (faults.as_raw_fd(), libc::Ioctl::from(request));
+    // SAFETY: the caller vouches for the structure.
+    let result = unsafe { libc::ioctl(faults, request, std::ptr::from_mut(argument)) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -259,7 +220,7 @@ mod tests {
             // SAFETY: the mapping outlives the reference, and is accessed by atomics only.
             let word = unsafe { &*(memory.address() as *const AtomicU64) };
             let ready = AtomicBool::new(false);
-            let protection = Protection::new(&memory).unwrap();
+            let protection = Protection::new(memory.pages()).unwrap();
             thread::scope(|scope| {
                 let writer = scope.spawn(|| {
                     ready.store(true, Ordering::Release);
@@ -271,7 +232,8 @@ mod tests {
                 thread::sleep(Duration::from_millis(20));
                 assert!(!writer.is_finished(), "{length} bytes are not protected");
                 assert_eq!(word.load(Ordering::Relaxed), 0, "of {length} bytes");
-                memory.replace(&file).unwrap();
+                // SAFETY: the test expects the file's bytes.
+                unsafe { memory.pages().replace(&file) }.unwrap();
                 drop(protection);
             });
             assert_eq!(word.load(Ordering::Relaxed), 7, "of {length} bytes");

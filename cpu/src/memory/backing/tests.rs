@@ -9,8 +9,10 @@ use std::thread;
 use level_zero_sys as sys;
 
 use super::arena::Suballocation;
+use super::exports::{file_length, read_record};
+use super::mapping::HUGE_PAGE;
 use super::*;
-use crate::memory::allocate::next_id;
+use crate::memory::next_id;
 
 fn record(offset: usize, size: usize) -> Record {
     Record {
@@ -19,6 +21,10 @@ fn record(offset: usize, size: usize) -> Record {
         size: size as u64,
         kind: sys::ZE_MEMORY_TYPE_SHARED,
     }
+}
+
+fn export(block: &Block, record: &Record) -> ZeResult<Export> {
+    block.in_files().export(block.pages(), record)
 }
 
 fn words(address: usize, count: usize) -> &'static [AtomicU64] {
@@ -32,32 +38,44 @@ fn file(export: &Export) -> File {
     File::from(descriptor.try_clone_to_owned().unwrap())
 }
 
-fn read(export: &Export, offset: u64) -> u64 {
-    let mut bytes = [0; 8];
-    file(export).read_exact_at(&mut bytes, offset).unwrap();
-    u64::from_le_bytes(bytes)
+#[test]
+fn suballocations_have_pages_of_their_own() {
+    let mut all = Vec::new();
+    for size in (1..30_000).step_by(97) {
+        let suballocation = Suballocation::new(size).unwrap();
+        let pages = suballocation.pages().unwrap();
+        assert_eq!(pages.address(), suballocation.address());
+        assert!(pages.address().is_multiple_of(PAGE) && pages.length() >= size);
+        all.push((
+            pages.address()..pages.address() + pages.length(),
+            suballocation,
+        ));
+        if size % 3 == 0 {
+            all.swap_remove(size % all.len());
+        }
+    }
+    all.sort_by_key(|it| it.0.start);
+    assert!(all.windows(2).all(|two| two[0].0.end <= two[1].0.start));
 }
 
 #[test]
-fn pieces_are_apart_aligned_and_used_again() {
-    let mut suballocations = Vec::new();
-    for size in (1..3000).step_by(37) {
-        for alignment in [0, 1, 64, 256, 4096] {
-            let suballocation = Suballocation::new(size, alignment).unwrap();
-            assert!(suballocation.address().is_multiple_of(alignment.max(64)));
-            suballocations.push((suballocation.address(), size, suballocation));
-        }
-    }
-    suballocations.sort_by_key(|suballocation| suballocation.0);
-    assert!(
-        suballocations
-            .windows(2)
-            .all(|two| two[0].0 + two[0].1 <= two[1].0)
-    );
-    for (address, size, suballocation) in &suballocations {
-        let block = suballocation.block();
-        assert!(*address >= block.address() && address + size <= block.address() + (2 << 20));
-    }
+fn pages_that_were_exported_are_private_again_when_they_are_used_next() {
+    let first = Suballocation::new(64).unwrap();
+    let address = first.address();
+    words(address, 1)[0].store(99, Ordering::Relaxed);
+    let exported = first
+        .in_files()
+        .export(first.pages().unwrap(), &record(0, 64))
+        .unwrap();
+    let file = file(&exported);
+    assert_eq!(file.metadata().unwrap().len(), file_length(PAGE));
+    drop(first);
+    let next: Vec<_> = (0..2000).map(|_| Suballocation::new(64).unwrap()).collect();
+    assert!(next.iter().any(|it| it.address() == address));
+    words(address, 1)[0].store(7, Ordering::Relaxed);
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    assert_eq!(u64::from_le_bytes(bytes), 99);
 }
 
 #[test]
@@ -75,12 +93,12 @@ fn the_end_of_a_large_allocation_is_the_base_of_no_other() {
 fn what_is_exported_keeps_its_bytes_and_shares_them() {
     for length in [PAGE, 1 << 20, 9 << 20] {
         let block = Block::new(length, PAGE).unwrap();
-        let all = words(block.address(), length / 8);
+        let all = words(block.pages().address(), length / 8);
         // Every third page, so that untouched pages are moved as well.
         for index in (0..all.len()).filter(|index| index / 512 % 3 == 0) {
             all[index].store(index as u64 ^ 0xabcd, Ordering::Relaxed);
         }
-        let export = exports::export(&block, &record(0, length)).unwrap();
+        let export = export(&block, &record(0, length)).unwrap();
         for (index, word) in all.iter().enumerate() {
             let expected = if index / 512 % 3 == 0 {
                 index as u64 ^ 0xabcd
@@ -103,7 +121,7 @@ fn what_is_exported_keeps_its_bytes_and_shares_them() {
 fn files_of_the_program_with_the_numbers_of_memory_files_are_left_alone() {
     let block = Block::new(PAGE, PAGE).unwrap();
     let exported = record(0, 64);
-    let export = exports::export(&block, &exported).unwrap();
+    let made = export(&block, &exported).unwrap();
     let program = rustix::fs::memfd_create("program", rustix::fs::MemfdFlags::CLOEXEC);
     let program = File::from(program.unwrap());
     program.write_all_at(&[7; 100], 0).unwrap();
@@ -111,17 +129,16 @@ fn files_of_the_program_with_the_numbers_of_memory_files_are_left_alone() {
         .unwrap()
         .filter_map(|entry| {
             let about = std::fs::metadata(entry.as_ref().ok()?.path()).ok()?;
-            (about.ino() == export.inode).then(|| entry.ok())?
+            (about.ino() == made.inode).then(|| entry.ok())?
         })
         .map(|entry| entry.file_name().to_string_lossy().parse().unwrap())
         .collect();
-    assert_eq!(numbers.len(), 2, "the block's file, and the export's");
-    // SAFETY: the numbers are the block's and the export's, which must not use them any more.
+    assert_eq!(numbers.len(), 1, "one descriptor for each allocation");
+    // SAFETY: the number is the export's, which must not use it any more.
     numbers.iter().for_each(|number| unsafe {
         assert_eq!(libc::dup2(program.as_raw_fd(), *number), *number);
     });
-    assert!(exports::export(&block, &record(128, 64)).is_err());
-    exports::revoke(exported.id);
+    assert!(export(&block, &exported).is_err());
     drop(block);
     for number in numbers {
         // SAFETY: the number is that of the duplicate of above, which only this test has.
@@ -137,7 +154,7 @@ fn no_write_is_lost_while_the_block_moves() {
     const LENGTH: usize = 24 << 20;
     for _ in 0..5 {
         let block = Block::new(LENGTH, PAGE).unwrap();
-        let all = words(block.address(), LENGTH / 8);
+        let all = words(block.pages().address(), LENGTH / 8);
         all.iter().for_each(|word| word.store(1, Ordering::Relaxed));
         let done = AtomicBool::new(false);
         let counts: Vec<u64> = thread::scope(|scope| {
@@ -156,7 +173,7 @@ fn no_write_is_lost_while_the_block_moves() {
                 })
                 .collect();
             thread::sleep(std::time::Duration::from_millis(5));
-            exports::export(&block, &record(0, LENGTH)).unwrap();
+            export(&block, &record(0, LENGTH)).unwrap();
             thread::sleep(std::time::Duration::from_millis(5));
             done.store(true, Ordering::Relaxed);
             writers.into_iter().map(|it| it.join().unwrap()).collect()
@@ -170,106 +187,61 @@ fn no_write_is_lost_while_the_block_moves() {
 fn a_record_says_until_it_is_struck_out_what_there_is() {
     let block = Block::new(PAGE, PAGE).unwrap();
     let exported = record(128, 200);
-    let export = exports::export(&block, &exported).unwrap();
+    let export = export(&block, &exported).unwrap();
     let file = file(&export);
-    assert_eq!(
-        exports::read_record(&file, export.record_offset),
-        Some(Some(exported))
-    );
-    exports::revoke(exported.id);
-    assert_eq!(
-        exports::read_record(&file, export.record_offset),
-        Some(None)
-    );
+    assert_eq!(read_record(&file), Some(Some(exported)));
+    drop(block);
+    assert_eq!(read_record(&file), Some(None));
 }
 
 #[test]
-fn what_a_program_writes_is_no_record() {
+fn a_record_of_more_than_the_pages_is_none() {
     let block = Block::new(PAGE, PAGE).unwrap();
-    let honest = record(128, 200);
-    let export = exports::export(&block, &honest).unwrap();
+    let honest = record(0, 200);
+    let export = export(&block, &honest).unwrap();
     let file = file(&export);
-    let forged = Record {
-        size: PAGE as u64,
-        offset: 0,
-        ..honest
-    };
-    file.write_all_at(&forged.encode(), 256).unwrap();
-    assert_eq!(
-        exports::read_record(&file, 256),
-        None,
-        "the program's own bytes"
-    );
-    // Behind them, a record is valid only at its own offset and for a range in the block.
-    let at = |offset: usize| (PAGE + offset / 64 * 32) as u64;
-    for (place, wrong) in [
-        (
-            at(128),
-            Record {
-                offset: 64,
-                ..honest
-            },
-        ),
-        (
-            at(0),
-            Record {
-                size: PAGE as u64 + 1,
-                ..forged
-            },
-        ),
-        (
-            at(64),
-            Record {
-                offset: 64,
-                size: u64::MAX,
-                ..honest
-            },
-        ),
-        (
-            at(192),
-            Record {
-                offset: 192,
-                size: 0,
-                ..honest
-            },
-        ),
-        (
-            at(0),
-            Record {
-                kind: sys::ze_memory_type_t(9),
-                ..forged
-            },
-        ),
+    let more = PAGE as u64 + 1;
+    let kind = sys::ze_memory_type_t(9);
+    for wrong in [
+        Record {
+            size: more,
+            ..honest
+        },
+        Record {
+            offset: more - 200,
+            ..honest
+        },
+        Record {
+            offset: 64,
+            size: u64::MAX,
+            ..honest
+        },
+        Record { size: 0, ..honest },
+        Record { kind, ..honest },
     ] {
-        file.write_all_at(&wrong.encode(), place).unwrap();
-        assert_eq!(exports::read_record(&file, place), None, "{wrong:?}");
+        file.write_all_at(&wrong.encode(), PAGE as u64).unwrap();
+        assert_eq!(read_record(&file), None, "{wrong:?}");
     }
-    assert_eq!(exports::read_record(&file, export.record_offset + 1), None);
-    assert_eq!(exports::read_record(&file, u64::MAX), None);
-    exports::revoke(honest.id);
-}
-
-#[test]
-fn nothing_new_comes_into_an_exported_block() {
-    let first = Suballocation::new(64, 0).unwrap();
-    let block = first.block().address();
-    let offset = first.address() - block;
-    words(first.address(), 1)[0].store(99, Ordering::Relaxed);
-    let export = exports::export(first.block(), &record(offset, 64)).unwrap();
-    assert_eq!(read(&export, offset as u64), 99);
-    let later: Vec<_> = (0..100)
-        .map(|_| Suballocation::new(64, 0).unwrap())
-        .collect();
-    assert!(later.iter().all(|it| it.block().address() != block));
+    for length in [
+        0,
+        Record::LENGTH as u64,
+        PAGE as u64,
+        100 + Record::LENGTH as u64,
+    ] {
+        assert_eq!(read_record(&memory_file(length).unwrap()), None, "{length}");
+    }
 }
 
 #[test]
 fn memory_that_is_shared_from_the_beginning_can_be_exported() {
-    let block = Block::new(1 << 20, PAGE).unwrap();
-    exports::share_when_new(&block);
-    let all = words(block.address(), 100);
+    let small = Suballocation::new(800).unwrap();
+    let pages = small.pages().unwrap();
+    assert!(small.in_files().put(pages));
+    let all = words(small.address(), 100);
     all[3].store(5, Ordering::Relaxed);
-    let export = exports::export(&block, &record(0, 800)).unwrap();
-    assert_eq!(read(&export, 24), 5);
+    let export = small.in_files().export(pages, &record(0, 800)).unwrap();
+    let mut bytes = [0; 8];
+    file(&export).read_exact_at(&mut bytes, 24).unwrap();
+    assert_eq!(u64::from_le_bytes(bytes), 5);
     assert_eq!(all[3].load(Ordering::Relaxed), 5);
 }

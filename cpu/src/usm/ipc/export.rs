@@ -7,6 +7,7 @@ use level_zero_sys::extensions;
 use zeusm_process::duplicate;
 
 use super::handle::{Handle, Subject};
+use super::import::is_of;
 use crate::abi::arguments::{chain, check_flags, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
@@ -31,25 +32,18 @@ pub unsafe fn get(
     )?;
     // SAFETY: the caller vouches for the pointer.
     let handle = unsafe { output(handle) }?;
-    let (export, id) = match memory::find(pointer as usize) {
+    let export = match memory::find(pointer as usize) {
         Some(allocation) => {
             let is_its_base = allocation.base() == pointer as usize;
             ensure(
                 is_its_base && allocation.context() == context.id(),
                 sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
             )?;
-            (allocation.export()?, allocation.id())
+            allocation.export()?
         }
         None => virtual_memory::export(pointer)?,
     };
-    handle.data = Handle {
-        descriptor: export.descriptor,
-        process: std::process::id(),
-        inode: export.inode,
-        record_offset: export.record_offset,
-        id,
-    }
-    .encode(Subject::Memory);
+    handle.data = Handle::of(&export).encode(Subject::Memory);
     Ok(())
 }
 
@@ -108,7 +102,7 @@ pub unsafe fn to_descriptor(
     // SAFETY: the caller vouches for the pointer.
     let descriptor = unsafe { output(descriptor) }?;
     let handle = Handle::decode(&handle.data, Subject::Memory)?;
-    let known = duplicate(handle.descriptor).is_some_and(|file| super::import::is(&file, &handle));
+    let known = duplicate(handle.descriptor).is_some_and(|file| is_of(&file, &handle));
     ensure(known, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     *descriptor = u64::from(handle.descriptor.cast_unsigned());
     Ok(())

@@ -5,6 +5,7 @@ use std::ffi::c_char;
 use level_zero_sys as sys;
 
 use crate::abi::result::{ZeResult, ensure};
+use crate::memory::Export;
 
 /// The decoded handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +16,9 @@ pub struct Handle {
     pub process: u32,
     /// The file's inode, which tells whether the number still refers to the same file.
     pub inode: u64,
-    /// The offset of the allocation's record in the file.
-    pub record_offset: u64,
-    /// The allocation's id in its process.
+    /// What of the file it names: the descriptor's position, or the index of an event.
+    pub place: u64,
+    /// The id in the file's record, of memory.
     pub id: u64,
 }
 
@@ -44,22 +45,34 @@ impl Subject {
 }
 
 impl Handle {
+    /// That of this process's exported memory.
+    pub fn of(export: &Export) -> Self {
+        Self {
+            descriptor: export.descriptor,
+            process: std::process::id(),
+            inode: export.inode,
+            place: export.position,
+            id: export.id,
+        }
+    }
+
     /// As the API passes it.
     pub fn encode(&self, subject: Subject) -> [c_char; 64] {
         let head = u64::from(self.descriptor.cast_unsigned()) | u64::from(self.process) << 32;
         let mut data = [0; 64];
-        let fields = [
-            head,
-            self.inode,
-            self.record_offset,
-            self.id,
-            subject.magic(),
-        ];
+        let fields = [head, self.inode, self.place, self.id, subject.magic()];
         let bytes = fields.iter().flat_map(|field| field.to_le_bytes());
-        for (record_offset, byte) in data.iter_mut().zip(bytes) {
-            *record_offset = byte as c_char;
+        for (to, byte) in data.iter_mut().zip(bytes) {
+            *to = byte as c_char;
         }
         data
+    }
+
+    /// The descriptor of a handle that holds nothing else.
+    pub fn bare(data: &[c_char; 64]) -> Option<i32> {
+        let (descriptor, rest) = data.split_first_chunk::<4>()?;
+        let descriptor = i32::from_le_bytes(descriptor.map(|byte| byte as u8));
+        rest.iter().all(|byte| *byte == 0).then_some(descriptor)
     }
 
     /// Reads a handle.
@@ -71,7 +84,7 @@ impl Handle {
         let (words, _) = bytes.as_chunks::<8>();
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
         let mut next = || words.next().unwrap_or(0);
-        let (head, inode, record_offset, id, magic) = (next(), next(), next(), next(), next());
+        let (head, inode, place, id, magic) = (next(), next(), next(), next(), next());
         ensure(
             magic == subject.magic() && words.all(|word| word == 0),
             sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
@@ -80,7 +93,7 @@ impl Handle {
             descriptor: (head as u32).cast_signed(),
             process: (head >> 32) as u32,
             inode,
-            record_offset,
+            place,
             id,
         })
     }

@@ -16,7 +16,7 @@ use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::handle::resolve;
-use crate::memory::{self, Record, is_memory_file, read_record};
+use crate::memory::{self, Part, Record, exports, is_memory_file};
 
 const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FLAG_BIAS_UNCACHED.0;
 
@@ -41,10 +41,27 @@ pub unsafe fn open(
     check_flags(wanted, FLAGS)?;
     // SAFETY: the caller vouches for the pointer.
     let pointer = unsafe { output(pointer) }?;
-    let handle = Handle::decode(&handle.data, Subject::Memory)?;
-    let file = find_file(&handle).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    let record = record(&file, handle.record_offset)?;
-    ensure(record.id == handle.id, ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
+    let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    let (file, record) = match Handle::bare(&handle.data) {
+        Some(descriptor) => {
+            let mut file = duplicate(descriptor)
+                .filter(is_memory_file)
+                .ok_or(invalid)?;
+            let record = exported(&mut file)?.record;
+            (file, record)
+        }
+        None => {
+            let handle = Handle::decode(&handle.data, Subject::Memory)?;
+            let mut file = find_file(&handle).ok_or(invalid)?;
+            let found = exported(&mut file)?;
+            ensure(found.position == handle.place, invalid)?;
+            ensure(
+                found.record.id == handle.id,
+                ZE_RESULT_ERROR_ADDRESS_NOT_FOUND,
+            )?;
+            (file, found.record)
+        }
+    };
     let address = memory::import(&file, &record, context.id(), device as u64);
     *pointer = address.ok_or_else(|| unmapped(&record))? as *mut c_void;
     Ok(())
@@ -87,14 +104,13 @@ pub unsafe fn from_descriptor(
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
     let descriptor = i32::try_from(descriptor).map_err(|_| invalid)?;
     let mut file = duplicate(descriptor).ok_or(invalid)?;
-    // The position of an allocation's descriptor is that of its record.
-    let record_offset = file.stream_position().map_err(|_| invalid)?;
+    let found = exported(&mut file)?;
     handle.data = Handle {
         descriptor,
         process: std::process::id(),
         inode: file.metadata().map_err(|_| invalid)?.ino(),
-        record_offset,
-        id: record(&file, record_offset)?.id,
+        place: found.position,
+        id: found.record.id,
     }
     .encode(Subject::Memory);
     Ok(())
@@ -106,8 +122,8 @@ pub unsafe fn from_descriptor(
 pub fn find_file(handle: &Handle) -> Option<File> {
     let own = inode(handle.descriptor).filter(|&inode| inode == handle.inode);
     own.and_then(|_| duplicate(handle.descriptor))
-        .filter(|file| is(file, handle))
-        .or_else(|| duplicate_from_process(handle).filter(|file| is(file, handle)))
+        .filter(|file| is_of(file, handle))
+        .or_else(|| duplicate_from_process(handle).filter(|file| is_of(file, handle)))
 }
 
 /// A descriptor for what the handle's descriptor names in the process that made it.
@@ -125,7 +141,7 @@ fn duplicate_from_process(handle: &Handle) -> Option<File> {
 }
 
 /// Whether it is the handle's file and one of this runtime's, so a forged handle cannot refer to another file.
-pub(super) fn is(file: &File, handle: &Handle) -> bool {
+pub(super) fn is_of(file: &File, handle: &Handle) -> bool {
     is_memory_file(file) && file.metadata().is_ok_and(|it| it.ino() == handle.inode)
 }
 
@@ -139,9 +155,22 @@ fn unmapped(record: &Record) -> sys::ze_result_t {
     sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
 }
 
-/// The exporter's record of the allocation, with the size that the handle lacks.
-fn record(file: &File, record_offset: u64) -> ZeResult<Record> {
-    read_record(file, record_offset)
-        .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?
-        .ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)
+/// What a descriptor of a memory file shows.
+struct Exported {
+    position: u64,
+    record: Record,
+}
+
+/// The exporter's record of the memory, with the size that the handle lacks.
+fn exported(file: &mut File) -> ZeResult<Exported> {
+    let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    let position = file.stream_position().map_err(|_| invalid)?;
+    let record = exports::read_record(file)
+        .ok_or(invalid)?
+        .ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
+    let record = Part::at(position).map_or(Some(record), |part| part.of(&record));
+    Ok(Exported {
+        position,
+        record: record.ok_or(invalid)?,
+    })
 }

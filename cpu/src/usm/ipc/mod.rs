@@ -2,10 +2,8 @@
 //!
 //! As in Intel's driver, a handle begins with a file descriptor of the process that made it, and a program may move the
 //! descriptor itself and write the new number there. If it does not, opening fetches the descriptor where the system
-//! lets it (`pidfd_getfd`).
-//!
-//! Small allocations share a file of 2 MiB with their neighbours: a process that opens one maps only its pages, but has
-//! a descriptor of the whole file. So no further allocation is placed in a file once a handle to it was created.
+//! lets it (`pidfd_getfd`). The descriptor alone is enough, with zeros in place of all other bytes: its file describes the memory,
+//! which begins where the file does, and its position tells a part of physical memory.
 
 mod export;
 mod handle;

@@ -1,0 +1,23 @@
+//! What of the machine's available memory may be used.
+
+use crate::system::memory;
+
+/// This fraction of the available memory is kept in reserve, for page tables among other things.
+const RESERVE: u64 = 32;
+/// Short-lived mappings below this size need no reading.
+const SMALL: u64 = 4 << 20;
+
+/// Some bytes without the reserve.
+pub fn without_reserve(bytes: u64) -> u64 {
+    bytes - bytes / RESERVE
+}
+
+/// The bytes that may be used now.
+pub fn usable() -> u64 {
+    without_reserve(memory::available())
+}
+
+/// Whether the machine has `size` bytes for a short-lived mapping.
+pub fn has_room_for(size: u64) -> bool {
+    size < SMALL || size <= usable()
+}
