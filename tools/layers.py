@@ -45,8 +45,8 @@ ALLOWED = [
     ("cpu/src/handle", "mod table", "the trait of objects is in mod.rs"),
     (
         "cpu/src/engine",
-        "changes command device_engine flusher in_flight native native_command native_wait operation "
-        "report signal slots stream wait workers",
+        "changes command device_engine in_flight native native_wait operation report signal slots "
+        "stream wait workers",
         "commands, signals, streams and workers know each other",
     ),
     ("cpu/src/event", "entry mod timestamps", "the object is in mod.rs"),
@@ -56,7 +56,6 @@ ALLOWED = [
     ("cpu/src/spirv", "interface modes", "modes are read as a part of the interface"),
     ("cpu/src/module", "build entry mod query", "the object is in mod.rs"),
     ("cpu/src/kernel", "arguments entry group mod query", "the object is in mod.rs"),
-    ("cpu/src/launch", "brief native operation", "an operation knows how it was launched"),
     ("python/src/dpctl", "mod queue", "the table of functions is in mod.rs"),
     ("python/src/resolve", "barriers context_device", "a queue's context knows its barriers"),
     ("python/src/event", "awaited mod wait_list", "the class is in mod.rs"),

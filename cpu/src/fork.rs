@@ -67,8 +67,6 @@ pub fn register_handlers() {
 
 extern "C" fn prepare() {
     FORKING.prepare();
-    // For the child, they count as complete.
-    engine::flush_all();
     quiesce::prepare(announcement::take());
     virtual_memory::at_fork().prepare();
     memory::prepare();

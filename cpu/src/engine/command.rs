@@ -10,8 +10,7 @@ use smallvec::IntoIter;
 use zeusm_process::Mutex;
 
 use super::changes::Changes;
-use super::native::NativeQueue;
-use super::native_command::Native;
+use super::native::{Native, NativeQueue};
 use super::native_wait::Request;
 use super::operation::{Kind, Operation, Pins};
 use super::priority::Priority;
@@ -123,20 +122,6 @@ impl Token {
     /// The operation.
     pub fn operation(&self) -> &dyn Operation {
         &*self.command.operation
-    }
-
-    /// The operation, for a thread that does not own the token.
-    pub fn share_operation(&self) -> Arc<dyn Operation> {
-        Arc::clone(&self.command.operation)
-    }
-
-    /// The time in nanoseconds that a waiting thread is expected to execute it for, if such a thread should: not if the times of
-    /// the native runtime are needed.
-    pub fn brief_time(&self) -> Option<u64> {
-        if self.is_timed() {
-            return None;
-        }
-        self.command.operation.brief_time()
     }
 
     /// Records an error for waits for its signal, and for its stream.

@@ -35,15 +35,6 @@
 //! commands wait until those that they follow are complete. The commands of a queue are completed in order, so a thread
 //! that sees one complete sees the earlier ones complete.
 //!
-//! A native command is *queued* first: the native runtime is not told of it yet. Unless it is brief and no native command of
-//! its queue is issued, it is *issued* at once. A brief one is issued at once, too, where other threads than the launching
-//! ones have taken the last queued commands (`waiting_threads`). A thread that waits for queued commands, without a timeout,
-//! executes them by itself (`NativeQueue::drain`), which takes less time than to wake one of the native runtime's workers. In
-//! all other cases queued commands are issued: by a thread that waits for something else or polls, before a blocking free, a
-//! fork and the exit, or by the `flusher`, a thread that looks for them in short intervals, so that each command is executed
-//! even if the host never waits. The commands in flight of a queue are either all queued or all issued, since the native
-//! runtime orders only what was issued to it.
-//!
 //! A callback of the native runtime does not call that runtime, and takes only locks that are never held in a call to
 //! it: commands to be enqueued are left to a worker, and native objects are dropped later (`workers::retire`). At most
 //! one thread waits inside the native runtime at a time (`native_wait`).
@@ -69,12 +60,9 @@ mod changes;
 mod command;
 mod device_engine;
 mod fault;
-mod flusher;
 mod identity;
 mod in_flight;
-mod nap;
 mod native;
-mod native_command;
 mod native_wait;
 mod operation;
 mod order;
@@ -87,12 +75,10 @@ mod simulation;
 mod slots;
 mod stream;
 mod wait;
-mod waiting_threads;
 mod workers;
 
 pub use command::Token;
 pub use device_engine::DeviceEngine;
-pub use flusher::{Sleeping, flush_all};
 pub use native::{Completion, Enqueued, NativeEvent};
 pub use operation::{Kind, Nothing, Operation, Pins};
 pub use order::Order;

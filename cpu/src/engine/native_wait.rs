@@ -109,15 +109,6 @@ impl Waiter {
         Request(self)
     }
 
-    /// Tells the helper of commands that were issued after the threads that wait for them had asked.
-    pub fn renew_requests(&self) {
-        let mut state = self.state.lock();
-        if state.requests > 0 {
-            state.asked += 1;
-            self.wanted.notify_all();
-        }
-    }
-
     /// The helper's life.
     fn serve(&self) {
         let mut served = 0;

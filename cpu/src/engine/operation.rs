@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::native::Enqueued;
@@ -91,20 +90,6 @@ pub trait Operation: Any + Send + Sync {
     /// Reported by waits for the command's signal, and by the next host synchronization with the stream.
     fn run(&self, part: usize) -> ZeResult;
 
-    /// The time in nanoseconds that a native operation is expected to take on a thread that calls [`execute`](Self::execute), if
-    /// that is better than to hand it over to the native runtime.
-    fn brief_time(&self) -> Option<u64> {
-        None
-    }
-
-    /// Executes a native operation with a [`brief_time`](Self::brief_time) on the calling thread.
-    ///
-    /// # Errors
-    /// As those of [`run`](Self::run).
-    fn execute(&self) -> ZeResult {
-        Err(sys::ZE_RESULT_ERROR_UNKNOWN)
-    }
-
     /// Enqueues a native operation to the native runtime's in-order queue number `queue`.
     fn enqueue(&self, queue: usize) -> Enqueued {
         let _ = queue;
@@ -147,14 +132,6 @@ impl Operation for Arc<dyn Operation> {
 
     fn run(&self, part: usize) -> ZeResult {
         (**self).run(part)
-    }
-
-    fn brief_time(&self) -> Option<u64> {
-        (**self).brief_time()
-    }
-
-    fn execute(&self) -> ZeResult {
-        (**self).execute()
     }
 
     fn enqueue(&self, queue: usize) -> Enqueued {

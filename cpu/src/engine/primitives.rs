@@ -1,6 +1,6 @@
 //! The synchronization primitives of the engine. The models in `tests/models` replace them by loom's.
 
-pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub use std::thread;
 
 pub use crate::system::stack::THREAD as THREAD_STACK;

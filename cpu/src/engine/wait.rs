@@ -5,7 +5,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::command::Executor;
-use super::flusher::{Sleeping, polled};
 use super::native_wait::Request;
 use super::primitives::{Condvar, Mutex, SPIN_LIMIT};
 use super::workers::release_retired;
@@ -37,13 +36,9 @@ pub fn wait<S>(
 ) -> bool {
     release_retired();
     if matches!(deadline, Deadline::Now) {
-        return is_done() || {
-            polled();
-            is_done()
-        };
+        return is_done();
     }
     let (mut spun, mut tried) = (false, false);
-    let mut sleeping = None;
     // Declared before the guard, so that it is dropped without the lock: it may own native objects.
     let mut watched: Option<Watched> = None;
     let mut guard = state.lock();
@@ -88,13 +83,6 @@ pub fn wait<S>(
             guard = state.lock();
             continue;
         }
-        // The command that it waits for may follow commands that are queued, or will be.
-        if sleeping.is_none() {
-            drop(guard);
-            sleeping = Some(Sleeping::begin());
-            guard = state.lock();
-            continue;
-        }
         tried = false;
         match deadline {
             Deadline::Now => return is_done(),
@@ -109,7 +97,6 @@ pub fn wait<S>(
                 }
             }
         }
-        sleeping = None;
     }
 }
 

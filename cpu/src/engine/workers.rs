@@ -13,7 +13,6 @@ use std::thread;
 use zeusm_process::{Condvar, Mutex};
 
 use super::command::{Token, Work};
-use super::flusher::Flusher;
 use super::native::NativeQueue;
 use super::native_wait::Waiter;
 use super::primitives::THREAD_STACK;
@@ -28,8 +27,6 @@ pub struct Engine {
     state: Mutex<State>,
     work: Condvar,
     native_queues: Vec<NativeQueue>,
-    /// Issues native commands that were queued only.
-    pub flusher: &'static Flusher,
     /// Objects to be dropped by a thread that may call the native runtime.
     retired: Mutex<Vec<Box<dyn Send>>>,
     has_retired: AtomicBool,
@@ -64,12 +61,12 @@ impl Job {
 
     /// Runs the job.
     pub fn run(self) {
-        in_background(|| match self {
+        match self {
             Self::Work(work) => {
                 work.run(None);
             }
             Self::Advance(token) => dispatch(vec![token]),
-        });
+        }
     }
 }
 
@@ -81,8 +78,6 @@ thread_local! {
     static READY: RefCell<Option<ByPriority<Token>>> = const { RefCell::new(None) };
     /// Whether this thread is in a callback of the native runtime.
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
-    /// Whether this thread does the engine's work.
-    static IN_BACKGROUND: Cell<bool> = const { Cell::new(false) };
 }
 
 #[cfg(test)]
@@ -126,25 +121,17 @@ impl Engine {
     /// An engine without threads.
     pub fn new() -> Box<Self> {
         let waiter: &'static Waiter = Box::leak(Box::default());
-        let flusher: &'static Flusher = Box::leak(Box::default());
         Box::new(Self {
             state: Mutex::default(),
             work: Condvar::new(),
             native_queues: (0..NATIVE_QUEUES)
-                .map(|index| NativeQueue::new(index, waiter, flusher))
+                .map(|index| NativeQueue::new(index, waiter))
                 .collect(),
-            flusher,
             retired: Mutex::default(),
             has_retired: AtomicBool::new(false),
             #[cfg(test)]
             jobs: None,
         })
-    }
-
-    /// Whether it has no threads.
-    #[cfg(test)]
-    pub fn is_simulated(&self) -> bool {
-        self.jobs.is_some()
     }
 
     /// All native queues.
@@ -316,19 +303,6 @@ pub fn in_callback(work: impl FnOnce()) {
     IN_CALLBACK.set(before);
 }
 
-/// Does work of the engine, for which no host thread waits on this thread.
-pub fn in_background<T>(work: impl FnOnce() -> T) -> T {
-    let before = IN_BACKGROUND.replace(true);
-    let result = work();
-    IN_BACKGROUND.set(before);
-    result
-}
-
-/// Whether this thread does such work.
-pub fn is_in_background() -> bool {
-    IN_BACKGROUND.get()
-}
-
 /// Whether this thread is in a callback of the native runtime.
 pub fn is_in_callback() -> bool {
     IN_CALLBACK.get()
@@ -357,7 +331,7 @@ pub fn release_retired() {
 }
 
 /// The engine, if it was created.
-pub fn current() -> Option<&'static Engine> {
+fn current() -> Option<&'static Engine> {
     #[cfg(test)]
     if let Some(simulated) = SIMULATED.get() {
         return Some(simulated);

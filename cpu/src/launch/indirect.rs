@@ -16,6 +16,7 @@ use crate::engine::{Enqueued, Kind, Operation, Order, Pins};
 use crate::handle::resolve;
 use crate::kernel::Kernel;
 use crate::memory::Span;
+use crate::opencl::{self, Queue};
 
 /// A launch that reads its group counts at execution.
 struct Indirect {
@@ -24,13 +25,15 @@ struct Indirect {
 }
 
 impl Indirect {
-    /// The launch with the group counts as they are now.
-    fn resolve(&self) -> ZeResult<Launch> {
+    /// Enqueues the launch with the group counts as they are now.
+    fn enqueue_to(&self, queue: &Queue) -> ZeResult<Option<opencl::Event>> {
         let groups = self.groups.address() as *const Groups;
-        let _device_code = DeviceCode::begin();
+        let device_code = DeviceCode::begin();
         // SAFETY: the span was checked when it was created, and its pin keeps it alive.
         let groups = unsafe { groups.read_unaligned() };
-        self.launch.with_groups(dimensions(&groups))
+        let launch = self.launch.with_groups(dimensions(&groups))?;
+        drop(device_code);
+        launch.enqueue_to(queue)
     }
 }
 
@@ -57,7 +60,7 @@ impl Operation for Indirect {
     }
 
     fn enqueue(&self, queue: usize) -> Enqueued {
-        enqueue(queue, [self.resolve()])
+        enqueue(queue, [|queue: &Queue| self.enqueue_to(queue)])
     }
 }
 
@@ -107,9 +110,10 @@ impl Operation for MultipleIndirect {
         // SAFETY: the span was checked when it was created, and its pin keeps it alive.
         let count = unsafe { count.read_unaligned() } as usize;
         drop(device_code);
+        let launches = self.launches.iter().take(count);
         enqueue(
             queue,
-            self.launches.iter().take(count).map(Indirect::resolve),
+            launches.map(|launch| |queue: &Queue| launch.enqueue_to(queue)),
         )
     }
 }

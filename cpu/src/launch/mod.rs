@@ -1,7 +1,6 @@
 //! Launches: the operations that execute kernels.
 
 mod append;
-mod brief;
 mod indirect;
 mod mutable;
 mod native;

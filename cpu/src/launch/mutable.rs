@@ -119,7 +119,7 @@ fn launch(operation: &dyn Operation) -> ZeResult<&Launch> {
 
 impl Launch {
     /// Its number of groups.
-    pub(super) fn groups(&self) -> [u32; 3] {
+    fn groups(&self) -> [u32; 3] {
         let Range { items, group, .. } = self.range();
         let mut groups = [0; 3];
         for ((groups, items), group) in groups.iter_mut().zip(items).zip(group) {

@@ -15,22 +15,19 @@ use crate::memory::{Pin, Span};
 use crate::opencl::{self, Queue, Range, Value};
 use crate::system::stack;
 
-/// From this number of work-items on, a launch is large: it takes at least some ten microseconds.
-const LARGE: usize = 1 << 14;
-
 /// A kernel with its arguments and its range.
 pub struct Launch {
-    pub(super) kernel: Arc<opencl::Kernel>,
+    kernel: Arc<opencl::Kernel>,
     /// The handle's object, while it is not destroyed.
     source: Weak<Kernel>,
     arguments: Arc<Arguments>,
-    pub(super) range: Range,
+    range: Range,
     /// The memory of its pointers and images. Memory that it accesses through other pointers is unknown.
     memory: SmallVec<[Span; 4]>,
     /// Whether it accesses such memory, which the program has to say.
     is_indirect: bool,
     /// The bytes that it puts on the stack of a thread that executes it.
-    pub(super) stack_size: usize,
+    stack_size: usize,
     /// The bytes of the device's local memory that its work-groups do not need.
     spare_local_memory: u64,
 }
@@ -147,32 +144,29 @@ pub(super) fn range(groups: [u32; 3], group: [usize; 3], offset: [usize; 3]) -> 
 }
 
 impl Launch {
-    /// Enqueues it to OpenCL.
+    /// Enqueues it to OpenCL, which does not accept a launch without work-items.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_UNKNOWN` when OpenCL refuses it.
-    pub(super) fn enqueue_to(&self, queue: &Queue) -> ZeResult<opencl::Event> {
+    pub(super) fn enqueue_to(&self, queue: &Queue) -> ZeResult<Option<opencl::Event>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
         let values = self.values()?;
         stack::reserve(self.stack_size);
         // SAFETY: the command's pins keep the memory of the arguments alive; the caller vouches for other memory.
         let event = unsafe { self.kernel.enqueue(queue, &self.range, &values) };
-        event.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
+        event.map(Some).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
     }
 
     /// The values of its arguments.
-    pub(super) fn values(&self) -> ZeResult<SmallVec<[Value<'_>; 16]>> {
+    fn values(&self) -> ZeResult<SmallVec<[Value<'_>; 16]>> {
         let values = self.arguments.values(self.spare_local_memory);
         values.map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
     }
 
-    /// Whether it is likely to take more than a few microseconds.
-    pub(super) fn is_large(&self) -> bool {
-        let items = self.range.items.into_iter();
-        items.fold(1, usize::saturating_mul) >= LARGE
-    }
-
-    /// Whether it has no work-items, which OpenCL does not accept.
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether it has no work-items.
+    fn is_empty(&self) -> bool {
         self.range.items.contains(&0)
     }
 }
@@ -206,15 +200,7 @@ impl Operation for Launch {
         Ok(()) // There are no work-items.
     }
 
-    fn brief_time(&self) -> Option<u64> {
-        self.expected_time()
-    }
-
-    fn execute(&self) -> ZeResult {
-        self.execute_here()
-    }
-
     fn enqueue(&self, queue: usize) -> Enqueued {
-        enqueue(queue, [Ok(self)])
+        enqueue(queue, [|queue: &Queue| self.enqueue_to(queue)])
     }
 }

@@ -101,7 +101,6 @@ functions! {
     clGetProgramBuildInfo: clGetProgramBuildInfo_t,
     clReleaseProgram: clReleaseProgram_t,
     clCreateKernel: clCreateKernel_t,
-    clCloneKernel: clCloneKernel_t,
     clSetKernelArg: clSetKernelArg_t,
     clSetKernelArgSVMPointer: clSetKernelArgSVMPointer_t,
     clSetKernelExecInfo: clSetKernelExecInfo_t,

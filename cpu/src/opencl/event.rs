@@ -53,21 +53,6 @@ impl Event {
         self.raw
     }
 
-    /// The outcome of a launch that has ended.
-    ///
-    /// # Errors
-    /// When the launch failed.
-    pub fn outcome(&self) -> Result<(), Error> {
-        let _call = Call::begin()?;
-        // SAFETY: the event is alive.
-        let status = unsafe { self.runtime.api.event_status(self.raw) };
-        let status = status.map_err(|code| Error {
-            operation: "clGetEventInfo",
-            code,
-        })?;
-        Error::check("the launch", status.min(cl::CL_SUCCESS))
-    }
-
     /// Has `observer` called with the outcome when the launch has ended: on a thread of the runtime, where it must not
     /// block, or at once on this thread.
     ///

@@ -9,7 +9,6 @@ use opencl_sys::{cl_kernel, cl_program};
 use zeusm_process::Mutex;
 
 use super::device::{LARGEST_GROUP, info, number, sizes};
-use super::group_time::GroupTime;
 use super::quiesce::{self, Call};
 use super::{Error, Event, Image, Queue, Runtime, Sampler};
 use crate::check::DeviceCode;
@@ -73,10 +72,6 @@ pub struct KernelInfo {
 pub struct Kernel {
     runtime: &'static Runtime,
     raw: Mutex<cl_kernel>,
-    /// Copies for threads that execute launches, as the lock would keep others from launching the kernel meanwhile.
-    copies: Mutex<Vec<cl_kernel>>,
-    /// How long its groups take.
-    pub group_time: GroupTime,
 }
 
 // SAFETY: the handle is used under the lock, or for queries, which are thread-safe.
@@ -110,8 +105,6 @@ impl Kernel {
         Ok(Self {
             runtime,
             raw: Mutex::new(raw),
-            copies: Mutex::default(),
-            group_time: GroupTime::default(),
         })
     }
 
@@ -231,44 +224,6 @@ impl Kernel {
         Ok(event)
     }
 
-    /// Whether [`execute`](Self::execute) is possible.
-    pub fn is_executable(&self) -> bool {
-        !quiesce::has_no_workers() && self.runtime.calling_threads().is_some()
-    }
-
-    /// Sets every argument and executes a launch on the calling thread.
-    ///
-    /// # Errors
-    /// When OpenCL refuses an argument or the range, or the launch fails.
-    ///
-    /// # Safety
-    /// Every address the kernel follows stays valid until this returns.
-    pub unsafe fn execute(&self, range: &Range, values: &[Value]) -> Result<(), Error> {
-        quiesce::expect_usable()?;
-        let _call = Call::begin()?;
-        let _device_code = DeviceCode::begin();
-        let queue = self.runtime.calling_threads().ok_or(Error {
-            operation: "the execution by the calling thread",
-            code: cl::CL_INVALID_COMMAND_QUEUE,
-        })?;
-        let copy = self.take_copy()?;
-        // SAFETY: as the caller promises; no other thread has the copy.
-        let event = unsafe { self.launch(copy, queue, range, values) };
-        self.copies.lock().push(copy);
-        event?.outcome()
-    }
-
-    /// A copy that no other thread has.
-    fn take_copy(&self) -> Result<cl_kernel, Error> {
-        if let Some(copy) = self.copies.lock().pop() {
-            return Ok(copy);
-        }
-        let (kernel, mut code) = (self.raw.lock(), 0);
-        // SAFETY: the kernel is alive.
-        let copy = unsafe { (self.runtime.api.clCloneKernel)(*kernel, &raw mut code) };
-        Error::check("clCloneKernel", code).map(|()| copy)
-    }
-
     /// Sets every argument of `kernel` and enqueues a launch.
     ///
     /// # Safety
@@ -352,10 +307,7 @@ fn wait_with_stack(event: &Event) -> Result<(), Error> {
 impl Drop for Kernel {
     fn drop(&mut self) {
         let Ok(_call) = Call::begin() else { return };
-        let copies = std::mem::take(self.copies.get_mut());
-        for kernel in copies.into_iter().chain([*self.raw.get_mut()]) {
-            // SAFETY: created here, released once; a launch in flight holds it by OpenCL's own count.
-            unsafe { (self.runtime.api.clReleaseKernel)(kernel) };
-        }
+        // SAFETY: created here, released once; a launch in flight holds it by OpenCL's own count.
+        unsafe { (self.runtime.api.clReleaseKernel)(*self.raw.get_mut()) };
     }
 }

@@ -5,13 +5,11 @@
 //!
 //! Source: the OpenCL 3.0 API specification, and `cl_intel_unified_shared_memory` for pointers as arguments.
 
-mod affinity;
 mod api;
 mod device;
 mod error;
 mod event;
 mod find;
-mod group_time;
 mod image;
 mod kernel;
 mod program;
@@ -21,12 +19,10 @@ mod runtime;
 mod sampler;
 mod target;
 
-pub use affinity::{off_worker_processors, register_host_thread, register_worker};
 pub use device::{ImageLimits, Properties};
 pub use error::{Error, OpenError};
 pub use event::{Event, Times};
 pub use find::VARIABLE as LIBRARY_VARIABLE;
-pub use group_time::OVERHEAD;
 pub use image::{Image, ImageFormat, ImageKind, ImageLayout};
 pub use kernel::{Kernel, KernelInfo, Range, Value};
 pub use program::{BuildError, Program, Unit};

@@ -24,31 +24,11 @@ impl Queue {
     /// # Errors
     /// When the runtime cannot create one.
     pub fn new(runtime: &'static Runtime) -> Result<Self, Error> {
-        Self::with(runtime, cl::CL_QUEUE_PROFILING_ENABLE)
-    }
-
-    /// A queue of which the enqueuing thread executes each command, before the enqueue returns. Any number of threads may do so
-    /// at once.
-    ///
-    /// # Errors
-    /// As those of [`new`](Self::new). When the runtime lacks `cl_intel_exec_by_local_thread`, it cannot.
-    pub(super) fn of_calling_threads(runtime: &'static Runtime) -> Result<Self, Error> {
-        let extension = "cl_intel_exec_by_local_thread";
-        if !runtime.properties().has(extension) {
-            return Err(Error {
-                operation: extension,
-                code: cl::CL_INVALID_QUEUE_PROPERTIES,
-            });
-        }
-        let unordered = cl::CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
-        Self::with(
-            runtime,
-            cl::CL_QUEUE_THREAD_LOCAL_EXEC_ENABLE_INTEL | unordered,
-        )
-    }
-
-    fn with(runtime: &'static Runtime, properties: u64) -> Result<Self, Error> {
-        let properties = [u64::from(cl::CL_QUEUE_PROPERTIES), properties, 0];
+        let properties = [
+            u64::from(cl::CL_QUEUE_PROPERTIES),
+            cl::CL_QUEUE_PROFILING_ENABLE,
+            0,
+        ];
         let _call = Call::begin()?;
         let mut code = 0;
         // SAFETY: the properties end in 0, and device and context belong together.

@@ -26,7 +26,7 @@ use opencl_sys as cl;
 use opencl_sys::cl_event;
 use rustix::process::Pid;
 use rustix::thread::{futex, sched_getaffinity};
-use zeusm_process::{Lazy, Local, Mutex};
+use zeusm_process::{Local, Mutex};
 
 use super::{Error, Runtime};
 
@@ -58,9 +58,6 @@ static WITHOUT_WORKERS: AtomicBool = AtomicBool::new(false);
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 /// Whether this process, or one that it was forked from, is the child of such a fork. That is so for good.
 static FORKED_WHILE_BUSY: AtomicBool = AtomicBool::new(false);
-
-/// Issues the launches that this module has not been told of yet.
-static BEFORE_EXIT: Lazy<fn()> = Lazy::new();
 
 /// The launches whose events live.
 static LAUNCHES: Local<Mutex<BTreeMap<usize, &'static Runtime>>> = Local::new();
@@ -199,15 +196,7 @@ pub fn prepare_for_exit(registration: &Once) {
     });
 }
 
-/// Has the exit call `flush` before it refuses new calls.
-pub fn before_exit(flush: fn()) {
-    BEFORE_EXIT.get_or_make(|| flush);
-}
-
 extern "C" fn at_exit() {
-    if let Some(flush) = BEFORE_EXIT.get() {
-        flush();
-    }
     CALLS.fetch_or(EXITED, Ordering::AcqRel);
     if USED.load(Ordering::Relaxed) {
         wait(EXIT_TIMEOUT, is_idle);

@@ -38,7 +38,6 @@ pub struct Runtime {
     pub(super) function_pointer: Option<FunctionPointer>,
     pub(super) suggested_group: Option<SuggestGroup>,
     any_queue: Lazy<Option<Queue>>,
-    calling_threads: Lazy<Option<Queue>>,
     properties: Properties,
 }
 
@@ -132,7 +131,6 @@ impl Runtime {
             function_pointer,
             suggested_group,
             any_queue: Lazy::new(),
-            calling_threads: Lazy::new(),
             properties,
         })
     }
@@ -141,13 +139,6 @@ impl Runtime {
     pub(super) fn any_queue(&'static self) -> Option<&'static Queue> {
         self.any_queue
             .get_or_make(|| Queue::new(self).ok())
-            .as_ref()
-    }
-
-    /// The queue of which the enqueuing threads execute the launches, if the runtime has such queues.
-    pub(super) fn calling_threads(&'static self) -> Option<&'static Queue> {
-        self.calling_threads
-            .get_or_make(|| Queue::of_calling_threads(self).ok())
             .as_ref()
     }
 

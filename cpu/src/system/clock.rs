@@ -11,9 +11,6 @@ pub const RESOLUTION: u64 = 1;
 /// Bits of a reading that can be set. Not 64: callers compute `(1 << bits) - 1`, and 2^63 ns are 292 years.
 pub const VALID_BITS: u32 = 63;
 
-/// How many times longer this library's code may take in a debug build: a factor for estimates of its optimized code.
-pub const SLOWDOWN: u64 = if cfg!(debug_assertions) { 10 } else { 1 };
-
 /// The current reading in nanoseconds.
 #[must_use]
 pub fn now() -> u64 {

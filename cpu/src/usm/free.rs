@@ -10,7 +10,6 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;
 use crate::check;
 use crate::context::Context;
-use crate::engine;
 use crate::handle::resolve;
 use crate::memory::{self, Allocation};
 
@@ -39,7 +38,6 @@ pub unsafe fn free_with_policy(
     check_flags(policy, BLOCKING | DEFERRED)?;
     let allocation = take(&context, pointer, policy)?;
     if policy & BLOCKING != 0 {
-        let _sleeping = engine::Sleeping::begin();
         allocation.wait_until_unused();
     }
     Ok(())

@@ -5,7 +5,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod bad_input;
-mod brief;
 #[allow(clippy::undocumented_unsafe_blocks)]
 #[path = "../common/closed.rs"]
 mod closed;

@@ -8,9 +8,10 @@ use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
 use super::counter::counter_event;
+use super::launches::Setup;
 use super::programs::module;
 use super::runtime::{Runtime, call, must};
-use crate::process::run;
+use crate::process::{alone, in_child, run};
 
 /// A runtime, and `work` set up for some rounds.
 fn setup(rounds: u64) -> Option<(Runtime, sys::ze_kernel_handle_t)> {
@@ -188,6 +189,30 @@ fn exits_beside_launches() {
         thread::sleep(Duration::from_millis(30));
         std::process::exit(0);
     });
+}
+
+#[test]
+fn a_child_sees_the_effects_of_launches_before_its_fork() {
+    if Runtime::with_compiler().is_some() {
+        alone("order::forks_behind_launches");
+    }
+}
+
+#[test]
+#[ignore = "run by a_child_sees_the_effects_of_launches_before_its_fork"]
+fn forks_behind_launches() {
+    let setup = Setup::new().unwrap();
+    let runtime = &setup.runtime;
+    let memory = runtime.shared(&[0, 1]);
+    let kernel = setup.kernel("meet", 1);
+    assert_eq!(runtime.set(kernel, 0, memory.as_ptr()), OK);
+    let list = runtime.immediate(true);
+    for _ in 0..20 {
+        memory.copy_from_slice(&[0, 1]);
+        runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+        in_child(|| runtime.synchronize(list) == OK && memory[0] == 1);
+        assert_eq!(runtime.synchronize(list), OK);
+    }
 }
 
 /// A function for another thread.

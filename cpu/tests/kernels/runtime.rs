@@ -254,18 +254,10 @@ impl Runtime {
 
     /// `count` events of one pool, with timestamps.
     pub fn events(&self, count: u32) -> Vec<sys::ze_event_handle_t> {
-        self.events_with(count, sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0)
-    }
-
-    /// An event without timestamps.
-    pub fn untimed_event(&self) -> sys::ze_event_handle_t {
-        self.events_with(1, 0)[0]
-    }
-
-    fn events_with(&self, count: u32, flags: u32) -> Vec<sys::ze_event_handle_t> {
+        let timed = sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0;
         let desc = sys::ze_event_pool_desc_t {
             stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
-            flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0 | flags,
+            flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0 | timed,
             count,
             ..Default::default()
         };

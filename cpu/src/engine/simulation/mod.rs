@@ -13,7 +13,6 @@ mod entries;
 mod help;
 mod lost;
 mod programs;
-mod queued;
 mod resets;
 mod threads;
 mod turns;

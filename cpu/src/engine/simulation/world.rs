@@ -3,17 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use level_zero_sys as sys;
 use zeusm_process::{Condvar, Mutex};
 
 use super::Random;
 use crate::abi::result::ZeResult;
-use crate::engine::in_flight::Progress;
-use crate::engine::native::NativeQueue;
 use crate::engine::workers::{Engine, NATIVE_QUEUES, SIMULATED};
-use crate::engine::{Completion, Enqueued, Kind, NativeEvent, Operation, Signal, flush_all};
+use crate::engine::{Completion, Enqueued, Kind, NativeEvent, Operation, Signal};
 
 /// The behaviour of an operation.
 #[derive(Clone)]
@@ -43,14 +40,11 @@ pub struct World {
     ended: Mutex<Vec<(Arc<Fake>, Completion)>>,
     /// Whether a thread waits in the native runtime, which has room for one.
     has_waiter: Arc<AtomicBool>,
-    /// Whether native commands that are enqueued now are brief.
-    is_brief: AtomicBool,
 }
 
 impl World {
     pub fn new() -> Arc<Self> {
         let world = Self::default();
-        world.is_brief.store(true, Ordering::Relaxed);
         world
             .native_queues
             .lock()
@@ -62,35 +56,13 @@ impl World {
         self.log.lock().push(moment);
     }
 
-    /// Whether native commands that are enqueued from now on are brief.
-    pub fn set_brief(&self, is_brief: bool) {
-        self.is_brief.store(is_brief, Ordering::Relaxed);
-    }
-
-    /// Lets the native runtime begin the first command of each queue.
-    fn begin_all(&self) {
-        for queue in self.native_queues.lock().iter() {
-            if let Some(front) = queue.front()
-                && !std::mem::replace(&mut front.state.lock().begun, true)
-            {
-                self.note(Moment::Begin(front.id));
-            }
-        }
-    }
-
     /// Whether the native runtime is idle.
     pub fn is_idle(&self) -> bool {
         self.ended.lock().is_empty() && self.native_queues.lock().iter().all(VecDeque::is_empty)
     }
 
-    /// Lets the native runtime, the flusher or a waiting thread take a step, if there is one.
+    /// Lets the native runtime take a step, if there is one.
     pub fn step(&self, random: &mut Random) {
-        if random.percent(20) {
-            self.is_brief.store(random.percent(60), Ordering::Relaxed);
-        }
-        if SIMULATED.get().is_some() && engine().flusher.has_queued() {
-            step_queued(random);
-        }
         let mut ended = self.ended.lock();
         if !ended.is_empty() && random.percent(50) {
             // Callbacks come in any order.
@@ -218,30 +190,7 @@ impl Operation for Logged {
         self.fault()
     }
 
-    fn brief_time(&self) -> Option<u64> {
-        let is_native = self.kind == Kind::Native;
-        (is_native && self.world.is_brief.load(Ordering::Relaxed)).then_some(12_000)
-    }
-
-    fn execute(&self) -> ZeResult {
-        assert!(!matches!(self.behaviour, Behaviour::Panics), "on purpose");
-        self.world.note(Moment::Begin(self.id));
-        // Another thread cannot issue what follows this one in the queue.
-        flush_all();
-        if SIMULATED.get().is_some() {
-            self.world.begin_all();
-        }
-        thread::yield_now();
-        self.world.note(Moment::End(self.id));
-        self.fault()
-    }
-
     fn enqueue(&self, queue: usize) -> Enqueued {
-        if SIMULATED.get().is_some() {
-            // Another thread cannot execute what is being issued.
-            let queue = &engine().native_queues()[queue];
-            assert!(!execute(queue, queue.positions().end.saturating_sub(1)));
-        }
         if matches!(self.behaviour, Behaviour::Panics) {
             panic!("on purpose");
         }
@@ -257,32 +206,6 @@ impl Operation for Logged {
             event: Some(fake),
             fault: None,
         }
-    }
-}
-
-/// Executes the queued commands of a queue up to `position`, as a thread that waits for it does.
-fn execute(queue: &'static NativeQueue, position: u64) -> bool {
-    let progress = queue.progress(position);
-    matches!(progress, Progress::Queued | Progress::Flushing) && queue.execute(position)
-}
-
-/// Lets a waiting thread or the flusher take the queued commands of some queue.
-fn step_queued(random: &mut Random) {
-    let queue = random.pick(engine().native_queues());
-    let positions = queue.positions();
-    let count = usize::try_from(positions.end - positions.start).unwrap();
-    if random.below(2) == 0 {
-        queue.queue_again();
-    }
-    match random.below(4) {
-        0 => queue.flush(),
-        1 => {
-            queue.flush_old();
-        }
-        _ if count > 0 => {
-            execute(queue, positions.start + random.below(count) as u64);
-        }
-        _ => {}
     }
 }
 
@@ -310,7 +233,5 @@ pub fn run_job(random: &mut Random) {
 
 /// Whether there is nothing left to do.
 pub fn is_idle(world: &World) -> bool {
-    world.is_idle()
-        && !engine().flusher.has_queued()
-        && engine().jobs.as_ref().unwrap().lock().is_empty()
+    world.is_idle() && engine().jobs.as_ref().unwrap().lock().is_empty()
 }

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::cell::UnsafeCell;
-use loom::sync::atomic::{AtomicUsize as LoomAtomicUsize, Ordering as LoomOrdering};
 use loom::thread;
 
 use self::changes::Changes;
 use self::command::{Executor, Token, Work};
-use self::nap::Nap;
 use self::native_wait::Waiter;
 use self::signal::Signal;
 use crate::Model;
@@ -21,8 +19,6 @@ mod changes;
 mod command;
 #[path = "../../../../cpu/src/engine/identity.rs"]
 mod identity;
-#[path = "../../../../cpu/src/engine/nap.rs"]
-mod nap;
 #[path = "../../../../cpu/src/engine/native_wait.rs"]
 mod native_wait;
 mod primitives;
@@ -47,19 +43,6 @@ mod native {
     impl Event {
         pub fn wait(&self) {}
     }
-}
-
-/// Replaces the engine's flusher; no native command is queued in the models.
-mod flusher {
-    pub struct Sleeping;
-
-    impl Sleeping {
-        pub fn begin() -> Self {
-            Self
-        }
-    }
-
-    pub fn polled() {}
 }
 
 /// Replaces the errors of commands; those of the models have none.
@@ -135,11 +118,6 @@ pub const MODELS: &[Model] = &[
         "waiter: one thread has the role at a time",
         Some(4),
         one_has_the_role,
-    ),
-    (
-        "nap: no work is left while the thread sleeps",
-        None,
-        work_is_seen,
     ),
 ];
 
@@ -275,32 +253,4 @@ fn one_has_the_role() {
     holder.join().expect("no panic");
     passer.join().expect("no panic");
     assert!(role.waiter.try_hold(|| ()));
-}
-
-/// A thread makes work twice and wakes the sleeping thread if it sleeps; that sleeps until it has seen all work.
-fn work_is_seen() {
-    struct Work {
-        nap: Nap,
-        made: LoomAtomicUsize,
-    }
-    let work = Arc::new(Work {
-        nap: Nap::default(),
-        made: LoomAtomicUsize::new(0),
-    });
-    let other = Arc::clone(&work);
-    let maker = thread::spawn(move || {
-        for _ in 0..2 {
-            other.made.fetch_add(1, LoomOrdering::Relaxed);
-            if !other.nap.is_awake() {
-                other.nap.wake();
-            }
-        }
-    });
-    let mut seen = 0;
-    while seen < 2 {
-        work.nap
-            .sleep(|| work.made.load(LoomOrdering::Relaxed) > seen);
-        seen = work.made.load(LoomOrdering::Relaxed);
-    }
-    maker.join().expect("no panic");
 }

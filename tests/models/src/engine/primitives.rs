@@ -6,7 +6,7 @@ use std::time::Instant;
 use loom::sync::{Condvar as LoomCondvar, Mutex as LoomMutex};
 
 pub use loom::sync::MutexGuard;
-pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub use loom::thread;
 
 pub const SPIN_LIMIT: u32 = 1;
