@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::PyHistoryState;
 use super::places::{NONE, Places};
+use super::state::State;
 use crate::stacks::{self, Frame, Stack};
-use zeusm::history::{Action, Event, Failure, Operation, Place, Thread};
+use zeusm::history::{Action, Event, Failure, Place, Thread};
 
 /// The names of the actions; an action is its index.
 const ACTIONS: [(&str, Action); 6] = [
@@ -23,7 +23,7 @@ const ACTIONS: [(&str, Action); 6] = [
 
 /// A state with the lists that its rows refer to.
 pub(super) struct HistoryColumns<'a> {
-    state: &'a PyHistoryState,
+    state: &'a State,
     places: Places,
     frames: Vec<Frame>,
     stacks: Vec<Stack>,
@@ -74,7 +74,7 @@ impl Names {
 }
 
 impl<'a> HistoryColumns<'a> {
-    pub(super) fn new(py: Python<'_>, state: &'a PyHistoryState) -> Self {
+    pub(super) fn new(py: Python<'_>, state: &'a State) -> Self {
         let events = state.events().iter().map(|event| &event.place);
         let slabs = state.slabs.iter().map(|slab| &slab.place);
         let unpooled = state.unpooled.iter().map(|block| &block.place);
@@ -264,17 +264,5 @@ impl<'a> HistoryColumns<'a> {
         table.add("used", |(_, _, used, _)| *used)?;
         table.add("block", |(.., block)| *block)?;
         Ok(table.columns)
-    }
-}
-
-impl PyHistoryState {
-    fn events(&self) -> &[Event] {
-        let recording = self.recording.as_ref();
-        recording.map_or(&[], |recording| &recording.events)
-    }
-
-    fn operations(&self) -> &[Operation] {
-        let recording = self.recording.as_ref();
-        recording.map_or(&[], |recording| &recording.operations)
     }
 }
