@@ -16,6 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # The Python module is built for the Python version of the tests.
 export PYO3_PYTHON ?= $(PYTHON)
+export PYO3_BUILD_EXTENSION_MODULE := 1
 
 # A full run builds everything once, so incremental state would not be used.
 export CARGO_INCREMENTAL ?= 0
@@ -91,6 +92,7 @@ lint-rust: | setup
 	$(PYTHON) tools/layers.py
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p zeusm-python --features abi3 --locked -- -D warnings
 	$(LOOM) clippy --locked -p zeusm-models --features loom -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(WORKSPACE) --no-deps --locked
 

@@ -34,10 +34,18 @@ $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
 SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/build_backend.py tools/third_party.py \
 	build.rs process src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
 
+# The wheel in dist is for the version of Python that the tests use; that in dist/abi3 is for all.
+PIP_WHEEL := env -u MAKEFLAGS -u MFLAGS PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/pip wheel --no-deps --no-build-isolation
 dist/.built: $(SOURCES) $(VENV)/.requirements
 	@rm -f dist/*.whl
-	env -u MAKEFLAGS -u MFLAGS PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/pip wheel --no-deps --no-build-isolation -w dist .
+	$(PIP_WHEEL) -w dist .
 	$(PY) tools/check_wheel.py dist/*.whl
+	@touch $@
+
+dist/abi3/.built: $(SOURCES) $(VENV)/.requirements
+	@rm -f dist/abi3/*.whl
+	$(PIP_WHEEL) -C build-args="--features abi3" -w dist/abi3 .
+	$(PY) tools/check_wheel.py dist/abi3/*.whl
 	@touch $@
 
 %/.zeusm: %/.requirements dist/.built

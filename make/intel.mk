@@ -26,8 +26,8 @@ $(INTEL_VENV)/.requirements: requirements/venv-intel.txt | xe-sim
 	@! command -v hardlink >/dev/null || hardlink -q -c $(INTEL_VENV)
 	@touch $@
 
-$(INTEL_VENV)/.zeusm: $(INTEL_VENV)/.requirements dist/.built
-	$(IN_INTEL_ROOT) sh -c '/opt/venv/bin/pip install -q --no-deps --force-reinstall $(CURDIR)/dist/*.whl'
+$(INTEL_VENV)/.zeusm: $(INTEL_VENV)/.requirements dist/abi3/.built
+	$(IN_INTEL_ROOT) sh -c '/opt/venv/bin/pip install -q --no-deps --force-reinstall $(CURDIR)/dist/abi3/*.whl'
 	@touch $@
 
 .PHONY: test-intel

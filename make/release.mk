@@ -4,16 +4,22 @@
 # below the current folder, and bindgen runs in another one.
 RELEASE := dist/release
 GLIBC := manylinux_2_28
+# Beside the module for all versions of Python, each of these that is here gets its own.
+VERSIONS := python3.11 python3.12 python3.13 python3.14
+VERSIONED := $(RELEASE)/versions
+RELEASE_WHEEL = env -u PYO3_PYTHON CARGO_TARGET_DIR=$(TARGET) $(VENV_DIST)/bin/pip wheel -q --no-deps --no-build-isolation \
+	-C build-args="--zig --compatibility $(GLIBC) $(1)" -w $(2) $(RELEASE)/*.tar.gz
 .PHONY: dist
 dist: export PATH := $(CURDIR)/$(VENV_DIST)/bin:$(PATH)
-dist: $(VENV_DIST)/.requirements ## A source distribution and a wheel for old C libraries, in dist/release
+dist: $(VENV_DIST)/.requirements ## A source distribution and wheels for old C libraries: in dist/release for all versions of Python, in its folder versions for each that is here
 	rm -rf $(RELEASE)
 	$(VENV_DIST)/bin/python -m build --no-isolation --sdist -o $(RELEASE) .
-	CARGO_TARGET_DIR=$(TARGET) $(VENV_DIST)/bin/pip wheel -q --no-deps --no-build-isolation \
-		-C build-args="--zig --compatibility $(GLIBC)" -w $(RELEASE) $(RELEASE)/*.tar.gz
-	$(VENV_DIST)/bin/twine check --strict $(RELEASE)/*
-	$(VENV_DIST)/bin/auditwheel show $(RELEASE)/*.whl | grep 'platform tag: "$(GLIBC)_x86_64"'
-	$(VENV_DIST)/bin/python tools/check_wheel.py $(RELEASE)/*.whl
+	$(call RELEASE_WHEEL,--features abi3,$(RELEASE))
+	set -e; for python in $(VERSIONS); do ! $$python -c "" 2>/dev/null || $(call RELEASE_WHEEL,-i $$python,$(VERSIONED)); done
+	$(VENV_DIST)/bin/twine check --strict $(RELEASE)/*.tar.gz $(RELEASE)/*.whl $(VERSIONED)/*.whl
+	for wheel in $(RELEASE)/*.whl $(VERSIONED)/*.whl; do \
+		$(VENV_DIST)/bin/auditwheel show $$wheel | grep 'platform tag: "$(GLIBC)_x86_64"' || exit 1; done
+	$(VENV_DIST)/bin/python tools/check_wheel.py $(RELEASE)/*.whl $(VERSIONED)/*.whl
 	@touch $(RELEASE)/.built
 
 # `make dist` always builds, test-dist after a change only: it tests the files that are there.
@@ -31,7 +37,7 @@ MATRIX_TESTS := tests/python
 test-matrix: ## The Python tests with the wheel of `make dist`, on each of PYTHONS="python3.12 python3.13 python3.14"
 	@for python in $(PYTHONS); do sh tools/test_matrix.sh $$python $(TARGET)/matrix $(RELEASE)/*.whl $(MATRIX_TESTS) || exit 1; done
 
-# A free-threaded Python has no stable ABI, so each version has a wheel of its own. Tests of what needs dpctl, which has no release
+# A free-threaded Python has no stable ABI. Tests of what needs dpctl, which has no release
 # for it, are not run.
 FREE_THREADED := python3.14t
 VENV_FREE_THREADED := .venv-free-threaded

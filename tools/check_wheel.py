@@ -43,10 +43,10 @@ def names(library: bytes, tag: int) -> list[str]:
 
 def extension(interpreter: str, abi: str) -> str | None:
     """The name of the extension module in a wheel with these tags: for the stable ABI from Python 3.11 on, or for one version
-    of free-threaded Python, which has no stable ABI."""
+    of Python, with a GIL or without."""
     if (interpreter, abi) == ("cp311", "abi3"):
         return "zeusm/_zeusm.abi3.so"
-    if abi.endswith("t") and abi == f"{interpreter}t":
+    if abi in (interpreter, f"{interpreter}t"):
         return f"zeusm/_zeusm.cpython-{abi.removeprefix('cp')}-x86_64-linux-gnu.so"
     return None
 
@@ -78,7 +78,7 @@ def faults(wheel: Path) -> list[str]:
         ]
         if module is None:
             found.append(
-                f"{wheel.name} is built neither for abi3 from Python 3.11 nor for free-threaded Python"
+                f"{wheel.name} is built neither for abi3 from Python 3.11 nor for one version of Python"
             )
     return found
 

@@ -59,9 +59,7 @@ ALLOWED = [
     ("python/src/dpctl", "mod queue", "the table of functions is in mod.rs"),
     ("python/src/resolve", "barriers context_device", "a queue's context knows its barriers"),
     ("python/src/event", "awaited mod wait_list", "the class is in mod.rs"),
-    ("python/src/memory", "access buffer classes mod pickling pinned", "the class is in mod.rs"),
     ("python/src/transfer", "blocks mod peer", "the kinds of transfers are in mod.rs"),
-    ("python/src/history", "columns mod", "the functions are in mod.rs"),
     ("xe-sim/src", "report settings", "settings report what is wrong with them"),
     (
         "xe-sim/src/builtin",

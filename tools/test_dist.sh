@@ -28,6 +28,14 @@ fresh "$wheel[dpctl]"
 "$bin/python" -m zeusm._doctor.build_kernel
 "$bin/python" examples/handoff_dpctl.py
 
+echo "== threads that the exit ends, in the modules that zig has linked"
+"$bin/pip" install -q pytest numpy
+for module in "$wheel" "$release"/versions/*; do
+    # Those for other versions of Python cannot be installed.
+    "$bin/pip" install -q --no-deps --force-reinstall "$module" || continue
+    "$bin/python" -m pytest -p no:cacheprovider -q tests/python/test_exit.py
+done
+
 echo "== zeusm[dpnp]"
 fresh "$wheel[dpnp]"
 "$bin/zeusm" doctor | tee "$work/doctor.txt"

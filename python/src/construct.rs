@@ -5,36 +5,31 @@
 
 use std::sync::Arc;
 
-use once_cell::race::OnceBox;
 use pyo3::exceptions::PyValueError;
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
 use crate::allocate::Request;
 use crate::array::adopt::view_of;
 use crate::copies::Source;
-use crate::interpreter::intern;
 use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory, object};
 use crate::parse::{self, BoolOrInt};
 use crate::pool::{AllocationSource, PyMemoryPool};
 use crate::resolve::{self, BindingRef, QueueBinding, default_binding};
 use crate::transfer;
-use crate::vectorcall::{self, Vectorcall};
 use zeusm::usm::UsmKind;
 
 /// The keywords of the constructors.
 #[derive(Default)]
-struct Options<'a, 'py> {
-    alignment: Option<&'a Bound<'py, PyAny>>,
-    queue: Option<&'a Bound<'py, PyAny>>,
-    copy: bool,
-    pool: Option<&'a Bound<'py, PyAny>>,
+pub(crate) struct Options<'a, 'py> {
+    pub(crate) alignment: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) queue: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) copy: bool,
+    pub(crate) pool: Option<&'a Bound<'py, PyAny>>,
 }
 
-/// The constructor of a class, and a function that makes objects of exactly this class in less time.
+/// The constructor of a class.
 macro_rules! constructor {
-    ($class:ident, $name:literal, $kind:expr, $make:ident, $make_on:ident) => {
+    ($class:ident, $kind:expr) => {
         #[pymethods]
         impl $class {
             #[new]
@@ -55,166 +50,29 @@ macro_rules! constructor {
                     copy: copy.0,
                     pool,
                 };
-                let memory = construct_any($kind, other, &options)?;
+                let memory = construct($kind, other, &options)?;
                 Ok(PyClassInitializer::from(memory).add_subclass(Self))
             }
-        }
-
-        #[pyfunction]
-        #[pyo3(
-            name = $name,
-            signature = (other, *, alignment=None, queue=None, copy=BoolOrInt(false), pool=None)
-        )]
-        fn $make<'py>(
-            other: &Bound<'py, PyAny>,
-            alignment: Option<&Bound<'py, PyAny>>,
-            queue: Option<&Bound<'py, PyAny>>,
-            copy: BoolOrInt,
-            pool: Option<&Bound<'py, PyAny>>,
-        ) -> PyResult<Bound<'py, PyMemory>> {
-            let options = Options {
-                alignment,
-                queue,
-                copy: copy.0,
-                pool,
-            };
-            construct($kind, other, &options, |memory| object(other.py(), memory))
-        }
-
-        /// As the function above, without the arguments that most calls omit.
-        #[pyfunction]
-        #[pyo3(name = $name, signature = (other, queue=None, /))]
-        fn $make_on<'py>(
-            other: &Bound<'py, PyAny>,
-            queue: Option<&Bound<'py, PyAny>>,
-        ) -> PyResult<Bound<'py, PyMemory>> {
-            let options = Options {
-                queue,
-                ..Options::default()
-            };
-            construct($kind, other, &options, |memory| object(other.py(), memory))
         }
     };
 }
 
-constructor!(
-    MemoryUSMShared,
-    "MemoryUSMShared",
-    UsmKind::Shared,
-    make_shared,
-    make_shared_on
-);
-constructor!(
-    MemoryUSMHost,
-    "MemoryUSMHost",
-    UsmKind::Host,
-    make_host,
-    make_host_on
-);
-constructor!(
-    MemoryUSMDevice,
-    "MemoryUSMDevice",
-    UsmKind::Device,
-    make_device,
-    make_device_on
-);
-
-/// Has calls of the classes call the functions that make objects of exactly these classes.
-pub(crate) fn set_vectorcalls(py: Python<'_>) -> PyResult<()> {
-    /// Calls functions of the module in place of a class.
-    macro_rules! set {
-        ($class:ident, $make:ident, $make_on:ident) => {{
-            static FUNCTIONS: OnceBox<Functions> = OnceBox::new();
-            /// Calls one of the functions.
-            ///
-            /// # Safety
-            /// For the interpreter's calls, with `count` arguments and the names of the keywords.
-            unsafe extern "C" fn call(
-                _class: *mut ffi::PyObject,
-                arguments: *const *mut ffi::PyObject,
-                count: usize,
-                keywords: *mut ffi::PyObject,
-            ) -> *mut ffi::PyObject {
-                let Some(functions) = FUNCTIONS.get() else {
-                    return std::ptr::null_mut(); // They were set before this function.
-                };
-                // SAFETY: as for this function.
-                unsafe { functions.call(arguments, count, keywords) }
-            }
-            let all = wrap_pyfunction!($make, py)?.into_any();
-            let on = wrap_pyfunction!($make_on, py)?.into_any();
-            if let (Some(call_all), Some(call_on)) = (vectorcall::of(&all), vectorcall::of(&on)) {
-                FUNCTIONS.get_or_init(|| {
-                    Box::new(Functions {
-                        all: (all.unbind(), call_all),
-                        on: (on.unbind(), call_on),
-                        queue: intern!(py, "queue").clone().unbind(),
-                    })
-                });
-                vectorcall::set(&py.get_type::<$class>(), call);
-            }
-        }};
-    }
-    set!(MemoryUSMShared, make_shared, make_shared_on);
-    set!(MemoryUSMHost, make_host, make_host_on);
-    set!(MemoryUSMDevice, make_device, make_device_on);
-    Ok(())
-}
-
-/// The functions that make objects of one class, and how they are called.
-struct Functions {
-    /// Takes all arguments.
-    all: (Py<PyAny>, Vectorcall),
-    /// Takes the first one, and the queue by position.
-    on: (Py<PyAny>, Vectorcall),
-    /// The name of the queue's keyword.
-    queue: Py<PyString>,
-}
-
-impl Functions {
-    /// Calls the function for these arguments. Most calls have one argument and at most a queue: to match these with the names
-    /// of five parameters would take a tenth of the time of an allocation.
-    ///
-    /// # Safety
-    /// As for a [`Vectorcall`].
-    unsafe fn call(
-        &self,
-        arguments: *const *mut ffi::PyObject,
-        count: usize,
-        keywords: *mut ffi::PyObject,
-    ) -> *mut ffi::PyObject {
-        // The highest bit says that the caller has reserved the place before the arguments.
-        let is_single = count & (usize::MAX >> 1) == 1;
-        // SAFETY: the names are null or a tuple. The interpreter interns the names that a program spells.
-        let is_queue = || unsafe {
-            ffi::PyTuple_Size(keywords) == 1
-                && ffi::PyTuple_GetItem(keywords, 0) == self.queue.as_ptr()
-        };
-        let ((function, call), count, keywords) = if is_single && keywords.is_null() {
-            (&self.on, count, keywords)
-        } else if is_single && is_queue() {
-            // The values of keywords are behind the other arguments.
-            (&self.on, count + 1, std::ptr::null_mut())
-        } else {
-            (&self.all, count, keywords)
-        };
-        // SAFETY: the interpreter passes the arguments, and `call` calls `function`.
-        unsafe { call(function.as_ptr(), arguments, count, keywords) }
-    }
-}
+constructor!(MemoryUSMShared, UsmKind::Shared);
+constructor!(MemoryUSMHost, UsmKind::Host);
+constructor!(MemoryUSMDevice, UsmKind::Device);
 
 /// Memory of `kind`, given a size or an object with USM.
-fn construct_any(
+fn construct(
     kind: UsmKind,
     other: &Bound<'_, PyAny>,
     options: &Options<'_, '_>,
 ) -> PyResult<PyMemory> {
-    construct(kind, other, options, Ok)
+    construct_then(kind, other, options, Ok)
 }
 
 /// Passes memory of `kind`, given a size or an object with USM, to `then`.
 #[inline(always)]
-fn construct<T>(
+pub(crate) fn construct_then<T>(
     kind: UsmKind,
     other: &Bound<'_, PyAny>,
     options: &Options<'_, '_>,

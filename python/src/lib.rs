@@ -4,8 +4,7 @@
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
 //! - `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: threads that it ends;
-//! - `exclusive`: values that threads use one after the other; `vectorcall`: calls of classes; `buffer_slots`: buffers of
-//!   classes;
+//! - `exclusive`: values that threads use one after the other; `slots`: fields of classes that one version of CPython has;
 //! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
 //! - `pins`, `errors`, `imports`: NumPy and its like; `dpctl`: dpctl's types, capsules and queues;
 //! - `parse`: conversion of Python arguments to Rust types;
@@ -21,8 +20,9 @@
 mod allocate;
 mod array;
 mod atomic;
-mod buffer_slots;
 mod c_api;
+#[cfg(not(Py_LIMITED_API))]
+mod calls;
 mod construct;
 mod copies;
 mod cuda;
@@ -37,16 +37,18 @@ mod interpreter;
 mod ipc;
 mod machine;
 mod memory;
+#[cfg(all(target_os = "linux", not(Py_3_14)))]
 mod parking;
 mod parse;
 mod pins;
 mod pool;
 mod resolve;
 mod runtime;
+#[cfg(not(Py_LIMITED_API))]
+mod slots;
 mod stacks;
 mod traced;
 mod transfer;
-mod vectorcall;
 
 use pyo3::prelude::*;
 
@@ -86,9 +88,9 @@ mod _zeusm {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::interpreter::expect_main()?;
-        #[cfg(target_os = "linux")]
-        super::parking::park_ended_threads();
         let py = module.py();
+        #[cfg(all(target_os = "linux", not(Py_3_14)))]
+        super::parking::park_ended_threads(py);
         module.add(
             "USMAllocationError",
             py.get_type::<super::errors::USMAllocationError>(),
@@ -104,8 +106,11 @@ mod _zeusm {
         )?;
         super::traced::find_functions(py);
         module.add("TRACEMALLOC_DOMAIN", super::traced::TRACEMALLOC_DOMAIN)?;
-        super::construct::set_vectorcalls(py)?;
-        super::memory::set_buffer_slots(py)?;
+        #[cfg(not(Py_LIMITED_API))]
+        {
+            super::calls::shorten(py)?;
+            super::memory::shorten_views(py);
+        }
         super::c_api::add(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -8,13 +8,16 @@
 //! The unwinder asks the personality function of each frame what the frame does, and finds that function through a pointer, of
 //! which each library has its own. The pointer of this module leads to a function that parks the thread when the unwinding is
 //! that of `pthread_exit`. The thread does not hold the GIL then, and the exit does not wait for it. Nothing of Rust's frames
-//! has been dropped. Python 3.14 does the same, and PyO3 where it acquires the GIL itself.
-
-#![cfg(target_os = "linux")]
+//! has been dropped. Python 3.14 parks such threads itself, and gets no such pointer; PyO3 parks them where it acquires the GIL.
+//!
+//! The pointer's name is what compilers agree on, and no promise, so the library of each linker that builds a wheel is tested:
+//! `tests/python/test_exit.py` in `make test` that of the system's linker, and in `make test-dist` that of zig.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
+
+use pyo3::Python;
 
 /// The function of a frame that tells the unwinder what to do: of a version, what happens (flags), the class of the exception,
 /// the exception, and the frame. It is that of the C++ ABI for Itanium, which Linux uses.
@@ -40,8 +43,11 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Has the threads that are ended in frames of this library park.
-pub(crate) fn park_ended_threads() {
+/// Has the threads that are ended in frames of this library park, where the interpreter does not park them itself.
+pub(crate) fn park_ended_threads(py: Python<'_>) {
+    if py.version_info() >= (3, 14) {
+        return;
+    }
     let personality: Personality = parks;
     // SAFETY: the pointer is as aligned as an atomic one, and nothing but the unwinder reads it: a whole word, each time.
     unsafe { &PERSONALITY }.store(personality as *mut c_void, Ordering::Relaxed);

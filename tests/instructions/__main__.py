@@ -15,9 +15,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from zeusm import _zeusm
+
 HERE = Path(__file__).parent
 COUNTS = HERE / "counts.json"
-LIBRARIES = ("_zeusm.abi3.so", "libze_loader.so.1")
+LIBRARIES = (Path(_zeusm.__file__).name, "libze_loader.so.1")
 REPEAT = 500
 BOUND = 1.05
 BOUND_OF_ANOTHER_COMPILER = 1.30

@@ -2,14 +2,13 @@
 //! are complete; zeusm's own queues get it at once, and order the next operation after those in flight.
 
 use std::ffi::c_int;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::PyMemory;
+use super::base::PyMemory;
 use crate::dpctl::SyclQueue;
 use crate::errors::OrRaise;
 use crate::event::WaitList;
@@ -18,27 +17,6 @@ use crate::interpreter::{FREE_THREADED, detach};
 use crate::resolve::QueueBinding;
 use zeusm::usm::UsmKind;
 use zeusm::{Error, Event};
-
-/// The address of the first byte; 0 without memory. The methods `for_*` return it for each use.
-#[derive(Clone, Copy)]
-pub(crate) struct Address(usize);
-
-impl Address {
-    pub(crate) fn new(number: usize) -> Self {
-        Self(number)
-    }
-
-    /// The number, for arithmetic and comparison; it must not be dereferenced.
-    pub(crate) fn number(self) -> usize {
-        self.0
-    }
-}
-
-impl fmt::LowerHex for Address {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::LowerHex::fmt(&self.0, formatter)
-    }
-}
 
 impl PyMemory {
     /// For a host access: waits for the operations in flight on these bytes, zeusm's and those of the memory's SYCL queue.
@@ -223,6 +201,7 @@ impl PyMemory {
     }
 
     /// Whether no operation may use the memory, and its device has no say in a host access.
+    #[cfg(not(Py_LIMITED_API))]
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
         !self.export_state.is_shared() && !in_flight::any() && !self.migrates()

@@ -1,51 +1,20 @@
-//! The three classes, one for each kind of USM, and their methods for the buffer protocol, which is in [`buffer`](super::buffer).
-//! Their constructors are in [`construct`](crate::construct).
+//! The three classes, one for each kind of USM. Their constructors are in [`construct`](crate::construct).
 
-// PyO3's trampoline for `__getbuffer__` calls it without an unsafe block.
-#![allow(unsafe_op_in_unsafe_fn)]
-
-use std::ffi::c_int;
-
-use pyo3::ffi;
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMemoryView, PyType};
 
-use super::PyMemory;
-use super::buffer::{host_buffer, no_buffer};
+use super::base::PyMemory;
 use crate::imports;
 use crate::interpreter::intern;
 use zeusm::usm::UsmKind;
 
-/// Defines a class. `$getbuffer` handles buffer requests.
+/// Defines a class.
 macro_rules! class {
-    ($(#[$documentation:meta])* $name:ident, $getbuffer:path) => {
+    ($(#[$documentation:meta])* $name:ident) => {
         $(#[$documentation])*
         #[pyclass(extends = PyMemory, module = "zeusm.memory", subclass, frozen)]
         pub(crate) struct $name;
-
-        #[pymethods]
-        impl $name {
-            /// Fills in a buffer.
-            ///
-            /// # Safety
-            /// `view` must be a buffer structure to fill in.
-            unsafe fn __getbuffer__(
-                slf: &Bound<'_, Self>,
-                view: *mut ffi::Py_buffer,
-                flags: c_int,
-            ) -> PyResult<()> {
-                // SAFETY: the interpreter passes a buffer structure to fill in.
-                unsafe { $getbuffer(slf.as_super(), view, flags) }
-            }
-
-            /// Ends the use of a buffer.
-            ///
-            /// # Safety
-            /// `__getbuffer__` must have filled in the view, which must not be released yet.
-            unsafe fn __releasebuffer__(slf: &Bound<'_, Self>, _view: *mut ffi::Py_buffer) {
-                slf.as_super().get().release_view(slf.py());
-            }
-        }
     };
 }
 
@@ -83,7 +52,7 @@ class! {
     /// >>> memory.memset(65)
     /// >>> bytes(memoryview(memory))
     /// b'AAAAAAAA'
-    MemoryUSMShared, host_buffer
+    MemoryUSMShared
 }
 class! {
     /// USM that resides on the host; every device of the context can access it.
@@ -97,7 +66,7 @@ class! {
     /// >>> memory.copy_from_host(b"abcd")
     /// >>> memory.tobytes()
     /// b'abcd'
-    MemoryUSMHost, host_buffer
+    MemoryUSMHost
 }
 class! {
     /// USM of one device, which the host cannot access: `memoryview` of it is a `TypeError`.
@@ -111,7 +80,7 @@ class! {
     /// >>> memory.copy_from_host(b"abcd")
     /// >>> memory.tobytes()
     /// b'abcd'
-    MemoryUSMDevice, no_buffer
+    MemoryUSMDevice
 }
 
 #[pymethods]
@@ -158,11 +127,16 @@ pub(crate) fn class(py: Python<'_>, kind: UsmKind) -> Bound<'_, PyType> {
     }
 }
 
-/// Whether `class` is one of the three and not a subclass.
-fn is_exact_class(class: &Bound<'_, PyType>) -> bool {
-    [UsmKind::Shared, UsmKind::Device, UsmKind::Host]
-        .into_iter()
-        .any(|kind| class.is(self::class(class.py(), kind)))
+/// The kind of one of the three classes; `None` for any other, also for a subclass.
+pub(crate) fn kind_of(class: &Bound<'_, PyType>) -> Option<UsmKind> {
+    let (py, class) = (class.py(), class.as_type_ptr());
+    if class == MemoryUSMShared::type_object_raw(py) {
+        Some(UsmKind::Shared)
+    } else if class == MemoryUSMDevice::type_object_raw(py) {
+        Some(UsmKind::Device)
+    } else {
+        (class == MemoryUSMHost::type_object_raw(py)).then_some(UsmKind::Host)
+    }
 }
 
 /// The object as a memory object, unless its class overrides the interface.
@@ -179,7 +153,7 @@ pub(crate) fn as_memory<'a, 'py>(
 fn overrides_interface(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = object.py();
     let class = object.get_type();
-    if is_exact_class(&class) {
+    if kind_of(&class).is_some() {
         return Ok(false);
     }
     let name = intern!(py, "__sycl_usm_array_interface__");

@@ -8,7 +8,9 @@ use pyo3::types::{PySlice, PyTuple};
 
 use std::sync::Arc;
 
-use super::{Address, Owner, PyMemory, object};
+use super::base::{Address, PyMemory};
+use super::classes::object;
+use super::owner::Owner;
 use crate::errors::OrRaise;
 use crate::in_flight;
 use crate::interpreter::detach;

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::PyMemory;
+use super::base::PyMemory;
 use super::classes::class;
 use crate::dpctl::Dpctl;
 use crate::errors::passes;

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::PyMemory;
+use super::base::PyMemory;
 
 /// A memory object that is pinned, and so cannot be closed, until this is dropped.
 pub(crate) struct Pinned(Py<PyMemory>);

@@ -4,7 +4,8 @@ use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::{Owner, PyMemory};
+use super::base::PyMemory;
+use super::owner::Owner;
 use crate::interpreter::intern;
 use crate::{dpctl, parse};
 use zeusm::usm::UsmKind;
