@@ -12,14 +12,13 @@ const TABLES: &str = "src/ddi/tables.csv";
 /// The names that the loader exports.
 const NAMES: &str = "src/ddi/loader-1.32.txt";
 /// Where functions are declared that are implemented.
-const SOURCES: [&str; 7] = [
-    "src/ddi/absent.rs",
+const SOURCES: [&str; 6] = [
     "src/ddi/control.rs",
+    "src/ddi/loader.rs",
     "src/ddi/memory.rs",
     "src/ddi/module.rs",
     "src/ddi/submission.rs",
     "src/ddi/tables.rs",
-    "src/loader.rs",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -49,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The functions of Level Zero that the sources define: those of the macro `functions!`, and those that are written out.
+/// The functions of Level Zero that the sources define by the macro `functions!`.
 fn defined() -> io::Result<BTreeSet<String>> {
     let mut defined = BTreeSet::new();
     for file in SOURCES {
@@ -58,10 +57,9 @@ fn defined() -> io::Result<BTreeSet<String>> {
     Ok(defined)
 }
 
-/// The name that a line defines: `zeName => path;`, `zeName(` or `extern "C" fn zeName(`.
+/// The name that a line of the macro defines: `zeName => path;` or `zeName(`.
 fn name_in(line: &str) -> Option<String> {
     let line = line.trim();
-    let (_, line) = line.split_once("extern \"C\" fn ").unwrap_or(("", line));
     let end = line.find(|it: char| !it.is_ascii_alphanumeric())?;
     let (name, rest) = line.split_at(end);
     let is_defined = name.starts_with("ze") && (rest.starts_with('(') || rest.starts_with(" =>"));

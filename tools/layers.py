@@ -73,11 +73,6 @@ ALLOWED = [
         "commands and the streamer know each other",
     ),
     ("xe-sim/src/kernel", "device exec fence gem mod query vm", "the device is in mod.rs"),
-    (
-        "cpu/tests/check",
-        "correct faulty kernels main orders pointers races tricky",
-        "the support is in main.rs",
-    ),
     ("python/zeusm", "_numba _numba_dpex", "the types of either compiler register the other's"),
 ]
 

@@ -17,8 +17,8 @@
 //! - `module`, `kernel`, `launch`: kernels, from SPIR-V to the operation that launches one.
 //! - `fork`: the handlers of a fork, which call those of the modules below. `init`: initialisation.
 //! - `exit`: the report at the end of the process.
-//! - `ddi`: the API's boundary; one table declares every function and the tables that loaders ask for. `loader`: what a
-//!   loader has beside the API, where there is none.
+//! - `ddi`: the API's boundary: every function, the tables that loaders ask for, and what a loader has beside the API, where there
+//!   is none.
 //!
 //! Source: the Level Zero specification; where it leaves a choice, the function's documentation states the one made.
 #![deny(missing_docs, clippy::disallowed_types)]
@@ -42,7 +42,6 @@ pub mod images;
 pub mod init;
 pub mod kernel;
 pub mod launch;
-pub mod loader;
 pub mod memory;
 pub mod module;
 pub mod opencl;

@@ -19,7 +19,7 @@ use zeusm_process::{AtFork, ForkLock, Mutex};
 pub type Handler = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
 /// As many levels there are. The first is that of the default action.
-pub const LEVELS: usize = 16;
+pub const LEVELS: usize = 8;
 
 /// The checker's handlers of a signal by their levels, from a function with the level as its parameter.
 macro_rules! levels {
@@ -33,14 +33,6 @@ macro_rules! levels {
             $handle::<5>,
             $handle::<6>,
             $handle::<7>,
-            $handle::<8>,
-            $handle::<9>,
-            $handle::<10>,
-            $handle::<11>,
-            $handle::<12>,
-            $handle::<13>,
-            $handle::<14>,
-            $handle::<15>,
         ]
     };
 }

@@ -146,54 +146,47 @@ pub fn waited_for_stream(stream: usize) {
 
 /// A command in the table that accesses the allocation: what it is and where it was submitted.
 pub fn using(watch: &Watch) -> Option<(String, Stack)> {
-    let range = watch.base..watch.base + watch.size;
     let commands = COMMANDS.get_or_default().lock();
     let mut pending = commands.pending.values();
-    let command = pending.find(|command| command.uses.touches(&range))?;
-    Some((command.uses.what.clone(), command.stack.clone()))
+    let command = pending.find(|command| command.uses.touches(&watch.bytes()));
+    command.map(Command::told)
 }
 
 /// Whether a command in the table may write the byte at `address` of the allocation. A handler of a fault may call it, as
 /// no memory of the program is accessed with the table's lock.
 pub fn is_written(watch: &Watch, address: usize) -> bool {
-    let range = watch.base..watch.base + watch.size;
     let commands = COMMANDS.get_or_default().lock();
     let mut pending = commands.pending.values();
-    pending.any(|command| command.may_write(address, &range))
+    pending.any(|command| command.may_write(address, &watch.bytes()))
 }
 
 /// The last command in the table that may write the byte at `address` of the allocation.
 pub fn writing(watch: &Watch, address: usize) -> Option<(String, Stack)> {
-    let range = watch.base..watch.base + watch.size;
     let commands = COMMANDS.get_or_default().lock();
     let mut pending = commands.pending.values().rev();
-    let command = pending.find(|command| command.may_write(address, &range))?;
-    Some((command.uses.what.clone(), command.stack.clone()))
+    let command = pending.find(|command| command.may_write(address, &watch.bytes()));
+    command.map(Command::told)
 }
 
 /// The kernels in the table that may have made an access beside `watch`: those with a pointer to it, else all.
 pub fn kernels(watch: &Watch) -> Vec<(String, Stack)> {
     const NAMED: usize = 4;
-    let range = watch.base..watch.base + watch.size;
     let commands = COMMANDS.get_or_default().lock();
-    let kernels = || {
-        commands
-            .pending
-            .values()
-            .rev()
-            .filter(|it| it.uses.is_kernel())
-    };
-    let close: Vec<_> = kernels().filter(|it| it.uses.touches(&range)).collect();
-    let chosen = if close.is_empty() {
-        kernels().collect()
-    } else {
-        close
-    };
-    let name = |it: &Command| (it.uses.what.clone(), it.stack.clone());
-    chosen.into_iter().take(NAMED).map(name).collect()
+    let pending = commands.pending.values().rev();
+    let mut kernels: Vec<_> = pending.filter(|it| it.uses.is_kernel()).collect();
+    let is_close = |it: &&Command| it.uses.touches(&watch.bytes());
+    if kernels.iter().any(is_close) {
+        kernels.retain(is_close);
+    }
+    kernels.into_iter().take(NAMED).map(Command::told).collect()
 }
 
 impl Command {
+    /// What it is, and where it was submitted.
+    fn told(&self) -> (String, Stack) {
+        (self.uses.what.clone(), self.stack.clone())
+    }
+
     /// Whether it can run, and may write the byte at `address` of the allocation `range`.
     fn may_write(&self, address: usize, range: &Range<usize>) -> bool {
         self.held.is_empty() && self.uses.may_write(address, range)
@@ -371,8 +364,8 @@ impl Commands {
         self.suspects
             .retain_pending(|number| pending.contains_key(&number));
         self.restricted.retain(|watch| {
-            let range = watch.base..watch.base + watch.size;
-            let still = pending.values().any(|command| command.uses.touches(&range));
+            let bytes = watch.bytes();
+            let still = pending.values().any(|command| command.uses.touches(&bytes));
             if !still {
                 watch.permit();
             }

@@ -31,6 +31,13 @@ pub struct Properties {
     pub host: bool,
 }
 
+impl Properties {
+    /// The bytes of the allocation.
+    pub fn bytes(&self) -> Range<usize> {
+        self.base..self.base + self.size
+    }
+}
+
 /// An allocation that is watched.
 #[derive(Debug)]
 pub struct Watch {

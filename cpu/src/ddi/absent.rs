@@ -4,7 +4,6 @@
 //! under `LD_BIND_NOW`).
 
 use std::ffi::c_void;
-use std::ptr;
 
 use level_zero_sys as sys;
 
@@ -55,21 +54,3 @@ macro_rules! untraced {
 }
 
 include!(concat!(env!("OUT_DIR"), "/absent.rs"));
-
-/// No identifier: the runtime API is not implemented.
-#[unsafe(no_mangle)]
-pub extern "C" fn zerTranslateDeviceHandleToIdentifier() -> u32 {
-    u32::MAX
-}
-
-/// No device: see [`zerTranslateDeviceHandleToIdentifier`].
-#[unsafe(no_mangle)]
-pub extern "C" fn zerTranslateIdentifierToDeviceHandle() -> *mut c_void {
-    ptr::null_mut()
-}
-
-/// No context: see [`zerTranslateDeviceHandleToIdentifier`].
-#[unsafe(no_mangle)]
-pub extern "C" fn zerGetDefaultContext() -> *mut c_void {
-    ptr::null_mut()
-}

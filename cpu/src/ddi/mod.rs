@@ -2,7 +2,7 @@
 //!
 //! - `declare`: the macro by which `control`, `memory`, `module` and `submission` say which function of the runtime implements a
 //!   function of Level Zero. `extension`: the runtime's own extensions.
-//! - `absent`: the names that the loader exports and this runtime does not implement.
+//! - `loader`: what a loader exports beside that API. `absent`: the names that the loader exports and this runtime does not implement.
 //! - `tables`: the tables of `ze_ddi.h` and `zes_ddi.h`.
 //!
 //! The build script makes the last two of `tables.csv` (the entries in order, with the version of the specification that added
@@ -12,6 +12,7 @@ mod absent;
 mod control;
 mod declare;
 mod extension;
+mod loader;
 mod memory;
 mod module;
 mod submission;

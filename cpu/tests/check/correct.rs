@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 
-use super::common::{
+use crate::common::{
     self, Context, Event, Kind, List, MIB, Memory, NONE, SECOND, bytes, copy, destroy, fill, wait,
 };
-use super::counter::counter_event;
-use super::{Program, copy_half};
+use crate::counter::counter_event;
+use crate::gallery::{Program, copy_half};
 
 pub const PROGRAMS: &[Program] = &[
     (

@@ -5,8 +5,8 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use super::Program;
-use super::common::{self, Context, Kind, MIB, Memory, NONE, copy, destroy, fill};
+use crate::common::{self, Context, Kind, MIB, Memory, NONE, copy, destroy, fill};
+use crate::gallery::Program;
 
 pub const PROGRAMS: &[Program] = &[
     (

@@ -5,8 +5,8 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use super::Program;
-use super::runtime::{Runtime, call, must};
+use crate::gallery::Program;
+use crate::runtime::{Runtime, call, must};
 
 pub const PROGRAMS: &[Program] = &[
     (

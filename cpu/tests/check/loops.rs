@@ -7,8 +7,8 @@ use std::ptr;
 
 use serde_json::Value;
 
-use super::common::{self, Context, Kind, Memory};
-use super::{faulty, process};
+use crate::common::{self, Context, Kind, Memory};
+use crate::{faulty, process};
 
 /// Runs an ignored test of this module under the checker, and returns the report.
 fn run(name: &str) -> Value {

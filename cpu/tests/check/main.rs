@@ -8,25 +8,26 @@
 )]
 #![allow(missing_docs)]
 
-#[path = "../common/mod.rs"]
 #[macro_use]
+#[path = "../common/mod.rs"]
 mod common;
 mod correct;
 #[path = "../common/counter.rs"]
 mod counter;
 mod faulty;
+mod gallery;
 mod kernels;
 mod loops;
 mod orders;
 mod pointers;
 #[path = "../common/process.rs"]
 mod process;
-#[path = "../kernels/programs.rs"]
 #[allow(dead_code, unused_imports)]
+#[path = "../kernels/programs.rs"]
 mod programs;
 mod races;
-#[path = "../kernels/runtime.rs"]
 #[allow(dead_code, unused_imports)]
+#[path = "../kernels/runtime.rs"]
 mod runtime;
 #[path = "../common/seccomp.rs"]
 mod seccomp;
@@ -42,13 +43,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use common::{Event, List, Memory, copy};
+use gallery::Program;
 
 /// Names the program that [`child`] runs.
 const PROGRAM: &str = "ZEUSM_GALLERY";
-
-/// A program, and the kinds of findings that it must have, in order.
-pub type Program = (&'static str, &'static [&'static str], fn());
 
 fn programs() -> impl Iterator<Item = Program> {
     let all = [
@@ -332,10 +330,4 @@ impl Drop for Suppressions {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
-}
-
-/// Appends a copy of the first `half` bytes to those after them, which signals `signal` after `wait`.
-fn copy_half(list: List, memory: Memory, half: usize, signal: Event, wait: Event) {
-    let to = memory.wrapping_byte_add(half);
-    copy(list, to, memory, half, signal, &[wait]);
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use level_zero_sys as sys;
 
-use super::Program;
-use super::common::{self, Context, Event, Kind, Memory, NONE, SECOND, copy, destroy, fill, wait};
-use super::faulty::{read, with, write};
+use crate::common::{self, Context, Event, Kind, Memory, NONE, SECOND, copy, destroy, fill, wait};
+use crate::faulty::{read, with, write};
+use crate::gallery::Program;
 
 pub const PROGRAMS: &[Program] = &[
     (

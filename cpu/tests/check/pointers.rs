@@ -5,11 +5,11 @@ use std::ptr;
 use std::thread;
 use std::time::Duration;
 
-use super::Program;
-use super::common::{Context, Kind};
-use super::kernels::Setup;
-use super::programs;
-use super::runtime::{call, must};
+use crate::common::{Context, Kind};
+use crate::gallery::Program;
+use crate::kernels::Setup;
+use crate::programs;
+use crate::runtime::{call, must};
 
 pub const PROGRAMS: &[Program] = &[
     (

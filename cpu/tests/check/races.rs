@@ -4,11 +4,11 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use super::common::{
+use crate::common::{
     self, Context, Event, Kind, List, Memory, NONE, SECOND, copy, destroy, fill, wait,
 };
-use super::faulty::{read, with, write};
-use super::{Program, copy_half};
+use crate::faulty::{read, with, write};
+use crate::gallery::{Program, copy_half};
 
 pub const PROGRAMS: &[Program] = &[
     (

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::{c_int, c_void, siginfo_t};
 
-use super::common::{self, Context, Kind};
-use super::{faulty, process};
+use crate::common::{self, Context, Kind};
+use crate::{faulty, process};
 
 type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 

@@ -6,8 +6,8 @@ use std::process::Output;
 
 use libc::c_int;
 
-use super::common::{self, Context, Kind};
-use super::{faulty, process};
+use crate::common::{self, Context, Kind};
+use crate::{faulty, process};
 
 /// Runs an ignored test of this module under the checker.
 fn run(name: &str) -> Output {

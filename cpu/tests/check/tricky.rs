@@ -2,12 +2,12 @@
 
 use std::ptr;
 
-use super::Program;
-use super::common::{
+use crate::common::{
     self, Context, Event, IN_ORDER_QUEUE, Kind, NONE, SECOND, bytes, bytes_mut, copy, destroy,
     fill, wait,
 };
-use super::orders::{execute, fence, synchronize};
+use crate::gallery::Program;
+use crate::orders::{execute, fence, synchronize};
 
 pub const PROGRAMS: &[Program] = &[
     ("reuse_of_freed_addresses", &[], reuse_of_freed_addresses),
