@@ -176,7 +176,7 @@ fn a_value_that_cannot_be_used_is_named_and_leaves_no_driver() {
         (DEVICES, "0"),
         (DEVICES, "two"),
         (TILES, "1000000000000"),
-        (PEER_ACCESS, "on"),
+        (PEER_ACCESS, "maybe"),
         (HIERARCHY, "NESTED"),
         (MASK, "a.b"),
         (MASK, "9"),
