@@ -28,7 +28,8 @@ test-browser: $(VENV)/.zeusm ## The pictures of `zeusm memory report` in a headl
 	ZEUSM_TEST_BROWSER_REQUIRED=1 $(PY) $(PYTEST) tests/python/test_memory_browser.py
 
 # With dpctl 0.17 and NumPy 1.26. The others of `once` need packages of the first environment.
-AGAIN := cuda documents doctor_remedies info ipc_driver ipc_dpctl parallel
+AGAIN := async_operands cuda documents doctor_remedies exit gate info interrupts ipc_driver ipc_dpctl kernel_tables_opencl \
+	lifetime parallel
 test-python-again: $(NUMBA_DPEX) ## Tests of the first environment only, and all random programs, in the second one
 	$(PY_NUMBA_DPEX) $(PYTEST) -m once $(AGAIN:%=tests/python/test_%.py)
 	$(PY_NUMBA_DPEX) $(PYTEST) tests/python/test_model.py tests/python/test_model_arrays.py

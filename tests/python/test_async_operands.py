@@ -299,6 +299,7 @@ def test_buffers_are_released_by_threads_too(size, count):
     assert sorted(done) == list(range(8))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "end",
     [

@@ -46,6 +46,7 @@ COPIES = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("copy", COPIES)
 def test_daemon_threads_copy_with_numpy(fresh, copy):
     """NumPy releases the GIL itself. Before Python 3.14 the exit ends a thread that acquires it again, which unwinds its stack."""

@@ -290,6 +290,7 @@ WAITS = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("way", WAITS)
 def test_a_wait_is_interrupted(busy, interrupt, way):
     """The operations stay in flight, and their operands are retained until completion."""

@@ -130,6 +130,7 @@ def test_other_errors_of_a_callback_are_the_cause():
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
+@pytest.mark.once
 def test_control_c_ends_a_copy_behind_queued_work():
     program = """
 import signal
@@ -167,6 +168,7 @@ except KeyboardInterrupt:
     assert any(is_interrupted(seconds) for seconds in (3, 12, 36))
 
 
+@pytest.mark.once
 def test_operands_are_kept_if_nothing_can_be_registered_for_the_exit(fresh):
     result = fresh("""
 import signal

@@ -3,6 +3,10 @@
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.once
+
 
 def test_opencl_gives_the_same_answers(fresh):
     fresh(

@@ -115,6 +115,10 @@ def test_a_cycle_is_collected(memory_class):
     ],
 )
 @pytest.mark.parametrize("first", ["zeusm", "dpctl"])
+@pytest.mark.parametrize(
+    "usm_type",
+    ["shared", *(pytest.param(kind, marks=pytest.mark.once) for kind in ("device", "host"))],
+)
 def test_interpreter_ends_with_live_objects(fresh, usm_type, first, ending):
     name = f"MemoryUSM{usm_type.title()}"
     result = fresh(f"""

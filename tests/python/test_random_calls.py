@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.once
 
 PROGRAM = Path(__file__).parent / "programs" / "random_calls.py"
-CALLS = os.environ.get("ZEUSM_FUZZ", "15000")
+CALLS = os.environ.get("ZEUSM_FUZZ", "5000")
 
 
 @pytest.mark.parametrize(
