@@ -171,6 +171,10 @@ test-python-once: $(VENV)/.zeusm
 test-peers: $(VENV)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others
 	$(PY) $(PYTEST) tests/peers
 
+.PHONY: test-intel-part
+test-intel-part: ## A part of test-intel, on one simulated GPU (root): before a change of how the driver is called is complete
+	sh tools/test_intel_part.sh $(INTEL_ROOT) lnl $(INTEL_PART)
+
 # --- what is measured and published --------------------------------------------------------------
 
 .PHONY: bench

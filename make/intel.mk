@@ -37,9 +37,6 @@ test-intel: xe-sim $(INTEL_VENV)/.zeusm ## The tests on Intel's own driver over 
 # The Rust and the Python tests of what calls the driver most, and one of injected faults.
 INTEL_PART := deps/asynchronous- slow-asynchronous deps/memory- deps/operands- deps/peer_copy- deps/queue- lists test_async \
 	test_buffer test_copies test_driver test_exchange test_history test_pool test_sharing intel/test_faults
-.PHONY: test-intel-part
-test-intel-part: ## Of test-intel the tests of memory and queues, on one machine: before a change of how the driver is called is complete
-	sh tools/test_intel_part.sh $(INTEL_ROOT) lnl $(INTEL_PART)
 
 .PHONY: bench-intel
 bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Host-side time with Intel's own driver over a simulated GPU

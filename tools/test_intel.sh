@@ -53,7 +53,7 @@ pytest() { # pytest <machine> <name> <pattern of the summary line> <argument>...
 	machine=$1 name=$2 sum=$3
 	shift 3
 	run "$machine" "$name" "$sum" PYTHONPATH="$here/tests/intel" $python -m pytest -c "$here/pyproject.toml" \
-		-p on_the_simulator -p no:cacheprovider -q --tb short --timeout 300 "$@"
+		-p on_the_simulator -p no:cacheprovider -q --tb short --timeout 300 -o faulthandler_timeout=600 "$@"
 }
 
 python_tests() { # python_tests <machine> <file>

@@ -20,7 +20,7 @@ PURELIB = sysconfig.get_path("purelib")
 def run():
     """Runs a command with an environment of only the given variables, and returns its output."""
 
-    def run(*command, fails=False, timeout=300, **env):
+    def run(*command, fails=False, timeout=270, **env):
         paths = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         result = subprocess.run(
             [*map(str, command)],
