@@ -36,9 +36,12 @@ fn group(name: &str) -> Option<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let folders = own.lines().filter_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-        let (mounted, limit) = match controllers {
-            "" => ("/sys/fs/cgroup", "memory.max"),
-            "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        let (mounted, limits) = match controllers {
+            "" => ("/sys/fs/cgroup", ["memory.max", "memory.swap.max"]),
+            "memory" => {
+                let limits = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
+                ("/sys/fs/cgroup/memory", limits)
+            }
             _ => return None,
         };
         // A container may see its own group as the root.
@@ -46,11 +49,11 @@ fn group(name: &str) -> Option<PathBuf> {
         let parent = paths.map(|path| Path::new(mounted).join(path)).into_iter();
         Some(
             parent
-                .filter(move |parent| parent.join(limit).is_file())
-                .map(move |parent| (parent, limit)),
+                .filter(move |parent| parent.join(limits[0]).is_file())
+                .map(move |parent| (parent, limits)),
         )
     });
-    folders.flatten().find_map(|(parent, limit)| {
+    folders.flatten().find_map(|(parent, [limit, swap])| {
         // The outer group has the limit, and the process is in the inner one.
         let outer = parent.join(format!(
             "zeusm-test-{name}-{}",
@@ -60,6 +63,9 @@ fn group(name: &str) -> Option<PathBuf> {
         fs::create_dir_all(&inner).ok()?;
         let ready = fs::write(outer.join(limit), (300 * MIB).to_string()).is_ok()
             && fs::write(inner.join("cgroup.procs"), std::process::id().to_string()).is_ok();
+        // Without swap space, where the system limits it.
+        let without = if swap.contains("memsw") { 300 * MIB } else { 0 };
+        let _ = fs::write(outer.join(swap), without.to_string());
         if !ready {
             remove(&outer);
         }

@@ -11,7 +11,8 @@
 //! - [`ForkLock`]: a lock of a table that children inherit, which the forking thread holds during the fork, so that the child
 //!   finds it unlocked and the table consistent.
 //!
-//! On Linux also: [`OwnDescriptor`], a descriptor that the program may have closed, and [`boot_id`].
+//! [`memory`] says how much memory the process may use. On Linux there are also [`OwnDescriptor`], a descriptor that the program
+//! may have closed, [`boot_id`] and [`maps`].
 //!
 //! Inherited values of all kinds are leaked in the child, with their locks, threads and handles.
 #![deny(missing_docs, clippy::disallowed_types)]
@@ -28,6 +29,9 @@ mod generation;
 mod lazy;
 mod local;
 mod lock;
+#[cfg(target_os = "linux")]
+pub mod maps;
+pub mod memory;
 mod registry;
 mod spin;
 mod thread;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 
 use zeusm::runtime::{self, GpuNode};
-use zeusm::usm;
+use zeusm_process::memory;
 
 /// The bytes that control groups allow, of the machine whose files are under `root`; None if the machine has less.
 #[pyfunction(name = "_group_limit")]
-pub(crate) fn group_limit(root: PathBuf) -> Option<usize> {
-    usm::group_limit(&root)
+pub(crate) fn group_limit(root: PathBuf) -> Option<u64> {
+    memory::group_limit(&root)
 }
 
 /// The paths of the device nodes of Intel GPUs, with the number of the error for those that cannot be opened.

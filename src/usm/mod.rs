@@ -19,7 +19,6 @@ pub use allocation::Allocation;
 pub use attributes::PointerAttributes;
 pub use context_map::{UnpooledBlock, unpooled};
 pub use default_pools::pools_enabled;
-pub use limits::group_limit;
 pub use memory::{DeviceMemory, HostMemory, Memory, SharedMemory};
 pub use provider::LevelZeroProvider;
 

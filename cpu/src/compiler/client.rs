@@ -13,7 +13,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{MsgFlags, Shutdown, send, shutdown};
-use zeusm_process::{Local, Mutex, OwnFile};
+use zeusm_process::{Local, Mutex, OwnFile, maps};
 
 use super::message::{Failure, Job, read_outcome};
 use super::server::STARTED;
@@ -22,7 +22,6 @@ use super::supervisor::split_status;
 use crate::opencl::{self, Runtime};
 use crate::system::errno;
 use crate::system::library::library_of;
-use crate::system::maps;
 
 /// How much of a crashed compiler's output is reported, in bytes.
 const MAX_OUTPUT: usize = 4096;
@@ -204,9 +203,7 @@ fn dynamic_linker() -> io::Result<PathBuf> {
         .ok()
         .filter(|&base| base != 0)
         .and_then(maps::file_at);
-    found
-        .map(|mapping| mapping.path)
-        .ok_or_else(|| io::Error::other("this process has no dynamic linker"))
+    found.ok_or_else(|| io::Error::other("this process has no dynamic linker"))
 }
 
 /// This library's file, if it is linked so that it can be run.
@@ -219,7 +216,7 @@ fn library() -> io::Result<PathBuf> {
     let entry = zeusm_cpu_compiler as *const () as usize;
     let missing =
         || io::Error::other("modules are built by the shared library libzeusm_cpu.so only");
-    let path = maps::file_at(entry).ok_or_else(missing)?.path;
+    let path = maps::file_at(entry).ok_or_else(missing)?;
     let base = library_of(entry).1.ok_or_else(missing)?;
     let mut header = [0; ENTRY + 8];
     File::open(&path)

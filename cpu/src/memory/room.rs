@@ -1,6 +1,6 @@
 //! What of the machine's available memory may be used.
 
-use crate::system::memory;
+use zeusm_process::memory::Memory;
 
 /// This fraction of the available memory is kept in reserve, for page tables among other things.
 const RESERVE: u64 = 32;
@@ -14,7 +14,7 @@ pub fn without_reserve(bytes: u64) -> u64 {
 
 /// The bytes that may be used now.
 pub fn usable() -> u64 {
-    without_reserve(memory::available())
+    without_reserve(Memory::now().available)
 }
 
 /// Whether the machine has `size` bytes for a short-lived mapping.

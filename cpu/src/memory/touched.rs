@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Weak};
 
+use zeusm_process::maps::{self, Mapping as Area};
 use zeusm_process::{Local, Mutex, OwnFile};
 
 use super::map;
 use crate::system::PAGE;
-use crate::system::maps::{self, Area};
 
 /// How many pages one call of the system tells.
 const PAGES: usize = 1 << 16;
@@ -52,24 +52,24 @@ pub fn touched_at_most() -> u64 {
 fn in_memory(ranges: &[Range<usize>]) -> u64 {
     let mut bytes = 0;
     if !ranges.is_empty() {
-        maps::areas(|area| bytes += in_area(ranges, &area));
+        maps::mappings_with_resident(|area, resident| bytes += in_area(ranges, &area, resident));
     }
     bytes as u64
 }
 
-/// The same for the parts of the ranges in an area. What the system tells of an area is the most that they have, as it may
+/// The same for the parts of the ranges in an area, which has so many bytes in memory at all. What the system tells of an area is the most that they have, as it may
 /// have merged them with other memory.
-fn in_area(ranges: &[Range<usize>], area: &Area) -> usize {
-    let first = ranges.partition_point(|range| range.end <= area.start);
+fn in_area(ranges: &[Range<usize>], area: &Area, all: usize) -> usize {
+    let first = ranges.partition_point(|range| range.end <= area.range.start);
     let inside = ranges[first..]
         .iter()
-        .take_while(|range| range.start < area.end)
-        .map(|range| range.start.max(area.start)..range.end.min(area.end));
+        .take_while(|range| range.start < area.range.end)
+        .map(|range| range.start.max(area.range.start)..range.end.min(area.range.end));
     if area.has_file {
         inside.map(resident).sum()
     } else {
         let length: usize = inside.map(|part| part.len()).sum();
-        length.min(area.resident)
+        length.min(all)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::system::maps;
+use zeusm_process::maps;
 
 /// Names the library to use; no other one is tried then.
 pub const VARIABLE: &str = "ZEUSM_OPENCL_LIBRARY";
@@ -28,14 +28,14 @@ pub fn candidates() -> Vec<PathBuf> {
     if let Some(path) = chosen() {
         return vec![path];
     }
-    let mut mapped: Vec<PathBuf> = maps::files()
+    let mut mapped: Vec<PathBuf> = maps::mappings()
         .into_iter()
-        .map(|mapping| mapping.path)
+        .filter_map(|mapping| mapping.path)
         .collect();
     mapped.dedup();
     let in_process = mapped.iter().filter(|path| is_named(path, INTEL)).cloned();
     // <prefix>/lib holds libsycl, and is above <prefix>/lib/python3.x/site-packages, where this library may be.
-    let here = maps::file_at(candidates as fn() -> Vec<PathBuf> as usize).map(|file| file.path);
+    let here = maps::file_at(candidates as fn() -> Vec<PathBuf> as usize);
     let beside = mapped
         .iter()
         .filter(|path| is_named(path, "libsycl.so"))

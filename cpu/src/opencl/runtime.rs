@@ -6,13 +6,13 @@ use std::sync::Once;
 
 use opencl_sys as cl;
 use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
-use zeusm_process::{Lazy, Local, Mutex};
+use zeusm_process::{Lazy, Local, Mutex, maps};
 
 use super::api::{Api, FunctionPointer, GlobalVariablePointer};
 use super::device::{Candidate, Properties, checked};
 use super::quiesce::{self, Call};
 use super::{OpenError, Queue, find};
-use crate::system::{maps, signals};
+use crate::system::signals;
 
 /// The function that sets an argument to any pointer: of `cl_intel_unified_shared_memory`, or of shared virtual memory.
 type SetPointer = unsafe extern "C" fn(cl_kernel, cl::cl_uint, *const c_void) -> cl_int;
@@ -108,7 +108,7 @@ impl Runtime {
         };
         let context = checked("clCreateContext", context, code).map_err(|error| {
             let file = maps::file_at(api.clCreateContext as usize);
-            let path = file.map_or_else(|| api.path().to_owned(), |file| file.path);
+            let path = file.unwrap_or_else(|| api.path().to_owned());
             OpenError::Context { path, error }
         })?;
         // SAFETY: the type is the extension's.

@@ -1,11 +1,10 @@
-//! The machine and this process as the operating system reports them: processors, memory, stacks, time, mapped
-//! files, libraries, errors, variables, signals.
+//! The machine and this process as the operating system reports them: processors, memory, stacks, time,
+//! libraries, errors, variables, signals.
 
 pub mod clock;
 pub mod environment;
 pub mod errno;
 pub mod library;
-pub mod maps;
 pub mod memory;
 pub mod processor;
 pub mod signals;
