@@ -245,7 +245,8 @@ pub enum Error {
     },
     /// The pool's limit does not allow so many bytes.
     #[error(
-        "{size} bytes more than the {held} held would exceed the pool's limit of {limit} bytes"
+        "{size} bytes more than the {held} held would exceed {}",
+        exceeded(*.limit)
     )]
     PoolLimit {
         /// The bytes to add.
@@ -398,6 +399,14 @@ fn limited(limit: &Option<usize>) -> String {
     limit.map_or_else(String::new, |limit| {
         format!(" (at most {limit} may be held)")
     })
+}
+
+/// A pool without a limit of its own has the address space's.
+fn exceeded(limit: usize) -> String {
+    match limit {
+        usize::MAX => "what can be addressed".to_owned(),
+        limit => format!("the pool's limit of {limit} bytes"),
+    }
 }
 
 fn other(theirs: Option<&PathBuf>) -> String {

@@ -160,3 +160,9 @@ macro_rules! intern {
     }};
 }
 pub(crate) use intern;
+
+/// The size in bytes of a Python object, without what it owns outside of it.
+pub(crate) fn size_alone(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let class = object.py().get_type::<PyAny>();
+    class.call_method1("__sizeof__", (object,))?.extract()
+}

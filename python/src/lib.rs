@@ -6,7 +6,8 @@
 //! - `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: threads that it ends;
 //! - `exclusive`: values that threads use one after the other; `slots`: fields of classes that one version of CPython has;
 //! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
-//! - `pins`, `errors`, `imports`: NumPy and its like; `dpctl`: dpctl's types, capsules and queues;
+//! - `pins`, `errors`; `shown`: objects as the text of messages; `imports`: NumPy and its like;
+//! - `dpctl`: dpctl's types, capsules and queues;
 //! - `parse`: conversion of Python arguments to Rust types;
 //! - `resolve`: the context, the device and the SYCL queue of an argument;
 //! - `in_flight`, `transfer`, `event`: submitting operations, and waiting for them;
@@ -44,6 +45,7 @@ mod pins;
 mod pool;
 mod resolve;
 mod runtime;
+mod shown;
 #[cfg(not(Py_LIMITED_API))]
 mod slots;
 mod stacks;

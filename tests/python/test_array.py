@@ -1,6 +1,7 @@
 """UsmArray: views of memory, compared with NumPy views of the same bytes."""
 
 import copy
+import sys
 import tracemalloc
 
 import numpy as np
@@ -139,6 +140,37 @@ class TestMaking:
         assert moved.copy_to_host().tolist() == [1, 3]
         with pytest.raises(ValueError, match="copy is False"):
             zeusm.asarray(source, queue=queue, copy=False)
+
+    def test_the_place_of_another_array(self, usm_type):
+        """As in the array API: `device` of an array, whosever it is, is a place for another one."""
+        dpctl = pytest.importorskip("dpctl")
+        dpnp = pytest.importorskip("dpnp")
+        theirs = dpnp.ones(3)
+        for place in theirs.device, zeusm.asarray(theirs).device, theirs:
+            for ours in (
+                zeusm.empty(3, usm_type=usm_type, device=place),
+                zeusm.asarray(np.ones(3), usm_type=usm_type, device=place),
+                zeusm.from_dlpack(np.ones(3), device=place),
+            ):
+                assert ours.sycl_queue == theirs.sycl_queue
+                assert dpnp.ones(3, device=ours.device).sycl_queue == ours.sycl_queue
+        device = dpctl.SyclDevice("level_zero:gpu")
+        queue = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+        assert zeusm.empty(3, device=dpnp.ones(3, sycl_queue=queue).device).sycl_queue == queue
+        assert zeusm.empty(3, device=queue).device == queue
+
+    def test_a_place_in_dlpack(self, usm_type):
+        source = zeusm.asarray([1, 2], usm_type="shared")
+        place = source.__dlpack_device__()
+        array = zeusm.asarray([1, 2], usm_type=usm_type, device=place)
+        assert array.__dlpack_device__() == place
+        assert zeusm.asarray(source, device=place)._pointer == source._pointer
+        with pytest.raises(ValueError, match="only on a SYCL device"):
+            zeusm.empty(3, device=(1, 0))
+
+    def test_size_in_python(self, usm_type):
+        sizes = [sys.getsizeof(zeusm.empty(n, "f8", usm_type=usm_type)) for n in (0, 1000)]
+        assert sizes[1] - sizes[0] == 8000
 
 
 class TestAsarray:

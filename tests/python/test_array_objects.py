@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 CONVERSIONS = [bool, int, float, complex, operator.index]
+BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"]
+BINARY += ["lshift", "rshift", "iadd", "imul"]
 SAMPLES = {
     "number": np.float32(2.5),
     "integer": np.int64(3),
@@ -474,3 +476,42 @@ for call in [zm.MemoryUSMHost(4).copy_to_host, lambda: zeusm.asarray([1.0])]:
     else:
         raise AssertionError(call)
 """)
+
+
+class TestOperators:
+    """There is no arithmetic, and the error names what has."""
+
+    @pytest.mark.parametrize("name", BINARY)
+    def test_numbers_and_arrays(self, usm_type, name):
+        array = zeusm.asarray([1, 2], usm_type=usm_type)
+        compute = getattr(operator, name)
+        for left, right in (array, 2), (2.0, array), (array, True), (1j, array), (array, array):
+            with pytest.raises(TypeError, match="no arithmetic: dpnp"):
+                compute(left, right)
+
+    @pytest.mark.parametrize("name", ["neg", "pos", "abs", "invert"])
+    def test_one_operand(self, usm_type, name):
+        with pytest.raises(TypeError, match="no arithmetic: dpnp"):
+            getattr(operator, name)(zeusm.asarray([1, 2], usm_type=usm_type))
+
+    def test_divmod_and_three_operands(self):
+        array = zeusm.asarray([1, 2])
+        for call in lambda: divmod(array, 2), lambda: divmod(2, array), lambda: pow(array, 2, 3):
+            with pytest.raises(TypeError, match="no arithmetic: dpnp"):
+                call()
+
+    @pytest.mark.parametrize("usm_type", ["shared", "host"])
+    def test_numpy_computes_with_memory_of_the_host(self, usm_type):
+        array = zeusm.asarray([1.0, 2.0], usm_type=usm_type)
+        for other in np.array([3.0, 4.0]), np.float64(3), np.float32(3):
+            wanted = np.array([1.0, 2.0]) - other
+            np.testing.assert_array_equal(array - other, wanted)
+            np.testing.assert_array_equal(other - array, -wanted)
+
+    @pytest.mark.parametrize("key", [np.array([True, False]), [0, 1], True, np.s_[..., [0]]])
+    def test_masks_and_lists_of_indices(self, usm_type, key):
+        array = zeusm.asarray([1, 2], usm_type=usm_type)
+        with pytest.raises(IndexError, match="masks and lists of indices make copies, as dpnp"):
+            array[key]
+        with pytest.raises(IndexError, match="masks and lists of indices"):
+            array[key] = 3

@@ -1,13 +1,17 @@
 """Invalid sizes, alignments and queues raise dpctl's exception classes, with a message that names the cause."""
 
 import ctypes
+import fractions
 import itertools
 import numbers
 import os
+import signal
 import sys
+from typing import ClassVar
 from unittest import mock
 
 import dpctl
+import numpy as np
 import pytest
 import zeusm
 from conftest import WITHOUT_DPCTL
@@ -309,22 +313,87 @@ def test_an_integer_with_more_digits_than_python_converts(name):
     assert f"<{told}>" in str(raised.value)
 
 
+class Raised(Exception):
+    """Of a signal's handler, as for a timeout, or of the argument's own code."""
+
+
+@pytest.mark.parametrize("exception", [KeyboardInterrupt, Raised])
 @pytest.mark.parametrize("name", ["offset", "shape", "index", "address", "version", "device"])
-def test_an_interrupt_while_a_message_is_made_is_raised(name):
+def test_an_exception_while_a_message_is_made_is_raised(name, exception):
     class Slow:
         def __repr__(self):
-            raise KeyboardInterrupt
+            raise exception
 
-    def call():
-        try:
-            UNPRINTABLE[name](Slow())
-        except (TypeError, IndexError):
-            # Python raises the interrupt at its next check of signals.
-            for _ in range(1000):
-                pass
+    with pytest.raises(exception):
+        UNPRINTABLE[name](Slow())
 
-    with pytest.raises(KeyboardInterrupt):
-        call()
+
+def test_a_timeout_while_a_message_is_made_is_raised():
+    """CPython looks for signals at each object of which it makes a text."""
+
+    class Interrupting(list):
+        def __repr__(self):
+            signal.raise_signal(signal.SIGUSR1)
+            return "slow"
+
+    def handler(*_):
+        raise Raised
+
+    class Bad:
+        __sycl_usm_array_interface__: ClassVar = {
+            "data": (1, False),
+            "shape": (Interrupting(),),
+            "typestr": "|u1",
+            "version": 1,
+            "syclobj": "gpu",
+        }
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(Raised):
+            zeusm.memory.as_usm_memory(Bad())
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+NUMBERS = [1e6, np.float64(1e6), np.float32(1e6), 1 + 0j, fractions.Fraction(8)]
+
+
+@pytest.mark.parametrize("size", NUMBERS, ids=repr)
+def test_a_size_is_an_int(memory_class, size):
+    with pytest.raises(ValueError, match="a number of bytes must be an int"):
+        memory_class(size)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda copy: zeusm.asarray(np.ones(3), copy=copy),
+        lambda copy: zeusm.from_dlpack(np.ones(3), copy=copy),
+        lambda copy: zeusm.empty(3, usm_type="host").__array__(copy=copy),
+        lambda copy: zeusm.empty(3).reshape(3, copy=copy),
+        lambda copy: zeusm.empty(3).__dlpack__(copy=copy),
+        lambda copy: zeusm.memory.MemoryUSMShared(zeusm.memory.MemoryUSMShared(8), copy=copy),
+    ],
+)
+def test_copy_is_a_flag(call):
+    for copy in True, 1, np.True_, np.int64(1):
+        assert call(copy) is not None
+    with pytest.raises(TypeError, match="^copy must be True, False or an integer, not maybe"):
+        call("maybe")
+
+
+def test_a_flag_of_zero_is_false():
+    shared = zeusm.asarray([1.0], usm_type="shared")
+    assert zeusm.asarray(shared, copy=0)._pointer == shared._pointer
+    with pytest.raises(ValueError, match="without a copy"):
+        zeusm.asarray(np.ones(3), copy=0)
+
+
+@pytest.mark.parametrize("name", ["cuda:0", "xpu", "level_zero:gpu:77"])
+def test_a_string_that_is_no_filter_string(name):
+    with pytest.raises(ValueError, match=f"'{name}'.*a filter string is like 'gpu'"):
+        zeusm.empty(3, device=name)
 
 
 def test_a_long_argument_is_shortened():

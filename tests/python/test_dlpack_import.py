@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import enum
 import re
 
 import dpctl
@@ -206,6 +207,25 @@ class TestImport:
         exporter.dl_device = device
         with pytest.raises((TypeError, BufferError), match="__dlpack_device__"):
             zeusm.from_dlpack(exporter)
+
+    @pytest.mark.parametrize("base", [enum.Enum, enum.IntEnum])
+    def test_the_type_of_the_device_is_a_member_of_an_enum(self, usm_type, base):
+        """As in the array API's specification, of Open3D and nanobind."""
+        array = zeusm.asarray([1, 2], usm_type=usm_type)
+        kind, number = array.__dlpack_device__()
+        members = base("DLDeviceType", {"CPU": 1, "ONE_API": kind})
+
+        class Exporter:
+            __dlpack__ = array.__dlpack__
+
+            def __dlpack_device__(self):
+                return members.ONE_API, number
+
+        assert zeusm.from_dlpack(Exporter())._pointer == array._pointer
+        wrong = enum.Enum("Wrong", {"NAME": "cpu"})
+        Exporter.__dlpack_device__ = lambda self: (wrong.NAME, 0)
+        with pytest.raises(TypeError, match="pair of integers, not"):
+            zeusm.from_dlpack(Exporter())
 
     def test_other_devices_are_asked_for_the_host(self):
         exporter = Exporter(numbers(4), dl_device=(CPU, 0))

@@ -7,7 +7,6 @@ import dpctl
 
 # Tests that do not apply, with the reason.
 CANNOT_APPLY = {
-    "test_memory_create[": "requires sys.getsizeof() to count the device's bytes too",
     "test_memory_copy_between_contexts": "partitions SYCL's CPU, and SYCL cannot partition Level Zero's",
 }
 if dpctl.__version__.startswith("0.17"):

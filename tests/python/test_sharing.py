@@ -239,8 +239,9 @@ def test_objects_without_bytes_are_pickled(memory_class):
     assert (type(y), y.nbytes) == (memory_class, 0)
 
 
-def test_size_in_python_is_of_the_object_alone(memory_class):
-    assert sys.getsizeof(memory_class(1 << 20)) <= 112
+def test_size_in_python(memory_class):
+    assert 64 < sys.getsizeof(memory_class(0)) <= 112
+    assert sys.getsizeof(memory_class(1 << 20)) - sys.getsizeof(memory_class(0)) == 1 << 20
 
 
 def uses(target, array):

@@ -12,8 +12,9 @@ use pyo3::types::PyDict;
 use super::class::{UsmArray, invalid};
 use crate::interpreter::intern;
 use crate::memory::{Owner, PyMemory, Terms, as_memory, note_import_by_address, object};
-use crate::parse::{self, cuda, dtype, interface};
+use crate::parse::{self, dtype, interface};
 use crate::resolve::{ContextDevice, ResolvedSyclObject, invalid_argument};
+use crate::shown::class_name;
 use zeusm::suai::{self, Interface};
 use zeusm::usm::UsmKind;
 
@@ -54,16 +55,16 @@ pub(super) fn described(
     UsmArray::new(&object(owner.py(), memory)?, found.element, layout)
 }
 
-/// The memory of an object with USM, from the lowest byte of an element to the highest.
+/// The memory of an object with USM.
 pub(crate) fn view_of(object: &Bound<'_, PyAny>) -> PyResult<PyMemory> {
-    if let Some(memory) = as_memory(object)? {
-        return memory.get().share(object.py());
-    }
-    imported(object)?.map_or_else(|| refuse(object), Ok)
+    memory(object)?.map_or_else(|| refuse(object), Ok)
 }
 
-/// The memory of an object that is no memory object, if that has USM.
-pub(crate) fn imported(object: &Bound<'_, PyAny>) -> PyResult<Option<PyMemory>> {
+/// The memory of an object, if that has USM, from the lowest byte of an element to the highest.
+pub(crate) fn memory(object: &Bound<'_, PyAny>) -> PyResult<Option<PyMemory>> {
+    if let Some(memory) = as_memory(object)? {
+        return memory.get().share(object.py()).map(Some);
+    }
     if let Ok(array) = object.cast::<UsmArray>() {
         return array.get().extent_memory(object.py()).map(Some);
     }
@@ -75,8 +76,8 @@ pub(crate) fn imported(object: &Bound<'_, PyAny>) -> PyResult<Option<PyMemory>> 
 
 /// Raises the error for an object without USM.
 pub(crate) fn refuse<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
-    let name = object.get_type().name()?;
-    if cuda::is_cuda(object)? {
+    let name = class_name(object);
+    if interface::is_cuda(object)? {
         return Err(PyValueError::new_err(format!(
             "{name} is in memory of CUDA, which is no USM and has no pointer that SYCL can use: zeusm.asarray, \
              copy_from_device and copy_to_device copy it"
@@ -84,9 +85,12 @@ pub(crate) fn refuse<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
     }
     // SAFETY: the object is alive, and the function looks at its class only.
     let is_buffer = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
-    let advice = match is_buffer {
-        true => ": copy_from_host and zeusm.asarray copy memory of the host",
-        false => "",
+    let advice = if parse::is_number(object)? && !parse::is_integral(object)? {
+        ": a number of bytes must be an int"
+    } else if is_buffer {
+        ": copy_from_host and zeusm.asarray copy memory of the host"
+    } else {
+        ""
     };
     Err(PyValueError::new_err(format!(
         "{name} has no __sycl_usm_array_interface__{advice}"

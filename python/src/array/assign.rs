@@ -12,7 +12,8 @@ use super::class::UsmArray;
 use super::plan::{Asked, Plan};
 use super::{adopt, host, make};
 use crate::cuda::{self, Direction};
-use crate::parse::{self, dtype};
+use crate::parse::{dtype, interface};
+use crate::shown::class_name;
 use zeusm::suai::Order;
 use zeusm::usm::UsmKind;
 
@@ -38,7 +39,7 @@ impl UsmArray {
             check_same(inner, &source)?;
             return copy_usm(&source, &target);
         }
-        if let Some(array) = parse::cuda::read(value)? {
+        if let Some(array) = interface::read_cuda(value)? {
             let asked = Asked {
                 binding: Some(Arc::clone(&inner.memory().binding)),
                 ..Asked::default()
@@ -92,10 +93,10 @@ impl UsmArray {
             let everything = py.Ellipsis().into_bound(py);
             return Bound::new(py, target)?.as_any().set_item(everything, slf);
         }
-        let Some(target) = parse::cuda::read(obj)? else {
+        let Some(target) = interface::read_cuda(obj)? else {
             return Err(PyTypeError::new_err(format!(
                 "{} has neither __sycl_usm_array_interface__ nor __cuda_array_interface__",
-                obj.get_type().name()?
+                class_name(obj)
             )));
         };
         if target.element != source.element || target.layout.shape() != source.layout.shape() {

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use super::class::UsmArray;
 use super::plan::{Asked, Plan};
 use super::{adopt, host, make};
-use crate::parse::{self, shape};
+use crate::parse::{BoolOrInt, interface, shape};
 
 /// A new array of uninitialized elements.
 ///
@@ -19,8 +19,8 @@ use crate::parse::{self, shape};
 /// usm_type : str
 ///     'device', 'shared' or 'host'.
 /// device, queue : optional
-///     At most one of them: a `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string or a capsule, which
-///     determines the context and the device.
+///     At most one of them: a `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, the `device` of another array, a filter
+///     string, a pair of DLPack like `(14, 0)` or a capsule, which determines the context and the device.
 /// order : str
 ///     'C' for row-major, 'F' for column-major.
 ///
@@ -106,22 +106,22 @@ pub(crate) fn asarray(
     device: Option<&Bound<'_, PyAny>>,
     queue: Option<&Bound<'_, PyAny>>,
     order: Option<&str>,
-    copy: Option<bool>,
+    copy: Option<BoolOrInt>,
 ) -> PyResult<UsmArray> {
     let py = obj.py();
     let asked = Asked {
-        copy,
+        copy: copy.map(|copy| copy.0),
         ..Asked::read(dtype, usm_type, device, queue, order)?
     };
     if let Some(array) = adopt::array(obj)? {
         return make::of_usm(py, &Plan::of_usm(asked, &array)?, array);
     }
-    if copy == Some(false) {
+    if asked.copy == Some(false) {
         return Err(PyValueError::new_err(
             "data of the host, or of CUDA, cannot become USM without a copy",
         ));
     }
-    if let Some(found) = parse::cuda::read(obj)? {
+    if let Some(found) = interface::read_cuda(obj)? {
         let (element, layout) = (found.element.clone(), found.layout.clone());
         let plan = Plan::elsewhere(py, asked, "CUDA memory", element, layout)?;
         return make::of_cuda(obj, &plan, &found);

@@ -15,8 +15,9 @@ use crate::dpctl::{self, Dpctl};
 use crate::errors::OrRaise;
 use crate::interpreter::{attach, try_attach};
 use crate::memory::{Pinned, PyMemory};
-use crate::parse;
+use crate::parse::{self, BoolOrInt};
 use crate::resolve::{DlpackDevice, exchange_host_memory, root_device};
+use crate::shown::naming;
 use zeusm::dlpack::{self, Device, Form, Tensor, abi};
 use zeusm::usm::UsmKind;
 
@@ -54,8 +55,9 @@ impl UsmArray {
         stream: Option<&Bound<'py, PyAny>>,
         max_version: Option<&Bound<'py, PyAny>>,
         dl_device: Option<&Bound<'py, PyAny>>,
-        copy: Option<bool>,
+        copy: Option<BoolOrInt>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let copy = copy.map(|copy| copy.0);
         export(slf.py(), slf.get(), stream, max_version, dl_device, copy)
     }
 
@@ -76,8 +78,9 @@ impl PyMemory {
         stream: Option<&Bound<'py, PyAny>>,
         max_version: Option<&Bound<'py, PyAny>>,
         dl_device: Option<&Bound<'py, PyAny>>,
-        copy: Option<bool>,
+        copy: Option<BoolOrInt>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let copy = copy.map(|copy| copy.0);
         let bytes = UsmArray::bytes(slf)?;
         export(slf.py(), &bytes, stream, max_version, dl_device, copy)
     }
@@ -106,13 +109,13 @@ fn export<'py>(
     dl_device: Option<&Bound<'py, PyAny>>,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let form = match max_version.map(parse::dlpack::Version::read).transpose()? {
-        Some(version) if version.major >= abi::VERSION.major.into() => Form::Versioned,
+    let form = match max_version.map(parse::dlpack_version).transpose()? {
+        Some(major) if major >= abi::VERSION.major.into() => Form::Versioned,
         _ => Form::Unversioned,
     };
     let device = match dl_device {
         Some(device) => {
-            let (kind, id) = parse::dlpack::device(device, "dl_device")?;
+            let (kind, id) = parse::dlpack_device(device, "dl_device")?;
             abi::Device { kind, id }.into()
         }
         None => own_device(py, array.memory())?,
@@ -162,7 +165,9 @@ fn own_device(py: Python<'_>, memory: &PyMemory) -> PyResult<Device> {
             root_device(py, memory.context_device())?.number,
         )),
         Err(_) if memory.kind.is_host_accessible() => Ok(Device::Cpu),
-        Err(error) => Err(PyBufferError::new_err(error.value(py).to_string())),
+        Err(error) => Err(naming(error.value(py), |reason| {
+            PyBufferError::new_err(reason.to_owned())
+        })),
     }
 }
 
@@ -204,10 +209,11 @@ fn wait_for_queue(
         return memory.check_accessible();
     }
     if !dpctl::is_of(stream, &Dpctl::get(py)?.queue)? {
-        return Err(PyTypeError::new_err(format!(
-            "stream must be a dpctl.SyclQueue, or -1 for no synchronisation, not {}",
-            stream.repr()?
-        )));
+        return Err(naming(stream, |stream| {
+            PyTypeError::new_err(format!(
+                "stream must be a dpctl.SyclQueue, or -1 for no synchronisation, not {stream}"
+            ))
+        }));
     }
     memory.for_queue(py).map(drop)
 }

@@ -16,10 +16,11 @@ use crate::dpctl::{self, Dpctl, SyclQueue};
 use crate::errors::OrRaise;
 use crate::interpreter::intern;
 use crate::memory::{Owner, PyMemory, Terms, as_memory, note_import_by_address, object};
-use crate::parse::{self, dtype};
+use crate::parse::{self, BoolOrInt, dtype};
 use crate::resolve::{
     self, ContextDevice, DlpackDevice, QueueBinding, default_binding, pointer_attributes,
 };
+use crate::shown::{class_name, naming};
 use zeusm::dlpack::{Device, Form, Managed, Tensor, abi};
 use zeusm::suai::{self, Allocation};
 use zeusm::usm::UsmKind;
@@ -34,8 +35,7 @@ use zeusm::usm::UsmKind;
 /// x
 ///     An object with `__dlpack__` and `__dlpack_device__`: an array of dpnp, dpctl, NumPy or PyTorch, for instance.
 /// device : optional
-///     The device of the array: a `dpctl.SyclQueue`, `SyclContext` or `SyclDevice`, a filter string, or a pair like `(14,
-///     0)`. By default the device of `x`.
+///     The device of the array, as for `empty`; by default the device of `x`.
 /// copy : bool, optional
 ///     None: copy only if needed; False: never copy; True: always copy.
 ///
@@ -63,9 +63,9 @@ use zeusm::usm::UsmKind;
 pub(crate) fn from_dlpack(
     x: &Bound<'_, PyAny>,
     device: Option<&Bound<'_, PyAny>>,
-    copy: Option<bool>,
+    copy: Option<BoolOrInt>,
 ) -> PyResult<UsmArray> {
-    let py = x.py();
+    let (py, copy) = (x.py(), copy.map(|copy| copy.0));
     let binding = device
         .filter(|device| !device.is_none())
         .map(|device| plan::binding(device, "device"))
@@ -116,10 +116,10 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
     ) else {
         return Err(PyTypeError::new_err(format!(
             "{} does not have __dlpack__ and __dlpack_device__",
-            x.get_type().name()?
+            class_name(x)
         )));
     };
-    let (kind, id) = parse::dlpack::device(&device.call0()?, "__dlpack_device__()")?;
+    let (kind, id) = parse::dlpack_device(&device.call0()?, "__dlpack_device__()")?;
     let newer = PyDict::new(py);
     newer.set_item("max_version", (abi::VERSION.major, abi::VERSION.minor))?;
     if copy == Some(false) {
@@ -238,10 +238,11 @@ impl<'py> Offered<'py> {
                 return Err(used_before());
             }
         }
-        Err(PyTypeError::new_err(format!(
-            "__dlpack__ must return a capsule named dltensor_versioned or dltensor, not {}",
-            capsule.repr()?
-        )))
+        Err(naming(capsule, |other| {
+            PyTypeError::new_err(format!(
+                "__dlpack__ must return a capsule named dltensor_versioned or dltensor, not {other}"
+            ))
+        }))
     }
 
     /// Consumes the capsule, and takes the ownership of the structure.
@@ -330,10 +331,11 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
             if !is_unknown(py, &error) {
                 return error;
             }
-            PyBufferError::new_err(format!(
-                "the tensor's data is not in the default context of device {number}: {}",
-                error.value(py)
-            ))
+            naming(error.value(py), |reason| {
+                PyBufferError::new_err(format!(
+                    "the tensor's data is not in the default context of device {number}: {reason}"
+                ))
+            })
         })?;
     offer.check_within(attributes.base, attributes.size)?;
     if attributes.kind == UsmKind::Host {

@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::class::{UsmArray, invalid};
-use crate::parse::{HostBuffer, dtype, record};
+use crate::parse::{BoolOrInt, HostBuffer, dtype};
+use crate::shown::naming;
 use zeusm::suai::{ElementType, Error, Layout};
 
 #[pymethods]
@@ -29,11 +30,11 @@ impl UsmArray {
     fn __array__<'py>(
         slf: &Bound<'py, Self>,
         dtype: Option<&Bound<'py, PyAny>>,
-        copy: Option<bool>,
+        copy: Option<BoolOrInt>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let accessible = slf.get().check_host_accessible();
         accessible.map_err(PyTypeError::new_err)?;
-        as_numpy(slf, dtype, copy)
+        as_numpy(slf, dtype, copy.map(|copy| copy.0))
     }
 
     /// The conversion to Arrow, of one dimension of host or shared memory, without a copy where Arrow supports that.
@@ -122,7 +123,7 @@ fn array_interface<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py
     dictionary.set_item("shape", PyTuple::new(py, array.layout.shape())?)?;
     dictionary.set_item("typestr", array.element.typestr())?;
     if let Some(record) = array.element.record() {
-        dictionary.set_item("descr", record::list(py, record)?)?;
+        dictionary.set_item("descr", dtype::fields(py, record)?)?;
     }
     let strides = match array.layout.is_c_contiguous() {
         true => None,
@@ -150,10 +151,12 @@ fn as_numpy<'py>(
         _ => view.getattr("dtype")?,
     };
     if copy == Some(false) && !wanted.eq(view.getattr("dtype")?)? {
-        return Err(PyValueError::new_err(format!(
-            "an array of {} cannot be one of {wanted} without a copy",
-            dtype::name(&array.get().element)
-        )));
+        return Err(naming(&wanted, |wanted| {
+            PyValueError::new_err(format!(
+                "an array of {} cannot be one of {wanted} without a copy",
+                dtype::name(&array.get().element)
+            ))
+        }));
     }
     view.call_method("astype", (wanted,), Some(&keywords))
 }
@@ -474,11 +477,18 @@ fn of_same<'py>(
         )));
     }
     let dtype = numpy.getattr("dtype")?;
-    if dtype::read(&dtype).ok().as_ref() != Some(&array.element) {
-        return Err(PyValueError::new_err(format!(
-            "the {role} is of {dtype}, the array of {}: convert on the host first, for this is a copy of bytes",
-            dtype::name(&array.element)
-        )));
+    let is_same = match dtype::read(&dtype) {
+        Ok(element) => element == array.element,
+        Err(error) if error.is_instance_of::<PyTypeError>(numpy.py()) => false,
+        Err(error) => return Err(error),
+    };
+    if !is_same {
+        return Err(naming(&dtype, |dtype| {
+            PyValueError::new_err(format!(
+                "the {role} is of {dtype}, the array of {}: convert on the host first, for this is a copy of bytes",
+                dtype::name(&array.element)
+            ))
+        }));
     }
     if array.element.record().is_none() {
         return Ok(numpy);

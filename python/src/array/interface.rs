@@ -9,7 +9,7 @@ use super::class::{UsmArray, invalid};
 use crate::dpctl;
 use crate::interpreter::intern;
 use crate::memory::note_import_by_address;
-use crate::parse::record;
+use crate::parse::dtype;
 
 #[pymethods]
 impl UsmArray {
@@ -48,7 +48,7 @@ fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyD
     dictionary.set_item(intern!(py, "typestr"), array.element.typestr())?;
     if let Some(record) = array.element.record() {
         // The interface calls it typedescr, NumPy descr.
-        let fields = record::list(py, record)?;
+        let fields = dtype::fields(py, record)?;
         dictionary.set_item(intern!(py, "typedescr"), &fields)?;
         dictionary.set_item(intern!(py, "descr"), fields)?;
     }

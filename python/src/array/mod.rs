@@ -2,7 +2,7 @@
 //!
 //! Each file uses those before it only:
 //!
-//! - `class`: the array; `properties`, `buffer`: what needs nothing else;
+//! - `class`: the array; `properties`, `buffer`, `operators`: what needs nothing else;
 //! - `adopt`: the array or the memory of any object that has USM; `interface`: `__sycl_usm_array_interface__`;
 //! - `host`: copies from and to NumPy;
 //! - `plan`: what array a call asks for; `make`: the makers that execute a plan;
@@ -20,6 +20,7 @@ mod dlpack_import;
 mod host;
 mod interface;
 mod make;
+mod operators;
 mod pickling;
 mod plan;
 mod pointer;

@@ -7,7 +7,7 @@ use super::class::{UsmArray, invalid};
 use super::make;
 use super::plan::Plan;
 use crate::memory::object;
-use crate::parse::{dtype, pickle, record};
+use crate::parse::{dtype, pickle};
 
 /// The version of the pickled state.
 const VERSION: u32 = 1;
@@ -32,7 +32,7 @@ impl UsmArray {
         };
         let layout = &array.layout;
         let dtype = match array.element.record() {
-            Some(record) => record::list(py, record)?.into_any(),
+            Some(record) => dtype::fields(py, record)?.into_any(),
             None => array.element.typestr().into_pyobject(py)?.into_any(),
         };
         let in_elements = |error| invalid(&error);

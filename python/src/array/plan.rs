@@ -181,7 +181,7 @@ pub(super) fn binding(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Arc<Que
     if !object.is_instance_of::<PyTuple>() {
         return resolve::binding(object, role);
     }
-    let (kind, id) = parse::dlpack::device(object, role)?;
+    let (kind, id) = parse::dlpack_device(object, role)?;
     match Device::from(abi::Device { kind, id }) {
         Device::OneApi(number) => {
             let device = DlpackDevice::get(object.py(), number)?;

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::class::{UsmArray, invalid};
-use crate::interpreter::intern;
+use crate::interpreter::{intern, size_alone};
 use crate::memory::PyMemory;
 use crate::parse::dtype;
 
@@ -223,6 +223,19 @@ impl UsmArray {
             .getattr(intern!(py, "sycl_device"))
     }
 
+    /// What `device=` of zeusm, dpnp and dpctl takes to have another array beside this one: the `dpctl.SyclQueue` of the memory.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm
+    /// >>> array = zeusm.empty((2, 3), "float32", usm_type="shared")
+    /// >>> zeusm.empty(3, device=array.device).device == array.device
+    /// True
+    #[getter]
+    fn device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.sycl_queue(py)
+    }
+
     /// A `dpctl.SyclQueue` of the memory's context and device.
     ///
     /// Examples
@@ -237,6 +250,11 @@ impl UsmArray {
             .object()
             .bind(py)
             .getattr(intern!(py, "sycl_queue"))
+    }
+
+    /// The size in bytes of the object and of the elements, whose memory `base` has.
+    fn __sizeof__(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        Ok(size_alone(slf.as_any())? + slf.get().layout.nbytes())
     }
 
     fn __len__(&self) -> PyResult<usize> {

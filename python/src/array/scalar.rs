@@ -1,11 +1,12 @@
 //! Arrays as Python objects: conversion to numbers, iteration and copies.
 
-use crate::imports;
-use crate::interpreter::intern;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+
+use crate::imports;
+use crate::interpreter::intern;
 
 use super::class::UsmArray;
 use super::plan::Plan;

@@ -9,7 +9,8 @@ use super::make;
 use super::plan::Plan;
 use crate::errors::OrRaise;
 use crate::memory::{PyMemory, object};
-use crate::parse::{self, dtype, index, shape};
+use crate::parse::{self, BoolOrInt, dtype, index, shape};
+use crate::shown::naming;
 use zeusm::suai::{ElementType, Layout};
 
 #[pymethods]
@@ -138,9 +139,9 @@ impl UsmArray {
         &self,
         shape: &Bound<'_, PyTuple>,
         order: &str,
-        copy: Option<bool>,
+        copy: Option<BoolOrInt>,
     ) -> PyResult<Self> {
-        let py = shape.py();
+        let (py, copy) = (shape.py(), copy.map(|copy| copy.0));
         let wanted = shape::spread(shape, "shape")?;
         let order = shape::order(order)?;
         let view = self.layout.reshaped(&wanted, order).or_raise()?;
@@ -205,10 +206,12 @@ fn field(array: &UsmArray, key: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>>
             !names.is_empty() && names.iter().all(|name| name.is_instance_of::<PyString>())
         };
         return match key.cast::<PyList>() {
-            Ok(names) if is_names(names) => Err(PyIndexError::new_err(format!(
-                "an array of zeusm is indexed by one field name at a time, not by {names}: a copy to several fields would \
-                 overwrite the bytes between them"
-            ))),
+            Ok(names) if is_names(names) => Err(naming(names, |names| {
+                PyIndexError::new_err(format!(
+                    "an array of zeusm is indexed by one field name at a time, not by {names}: a copy to several fields \
+                     would overwrite the bytes between them"
+                ))
+            })),
             _ => Ok(None),
         };
     };

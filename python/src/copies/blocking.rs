@@ -9,10 +9,11 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::{Source, cuda};
-use crate::array::adopt::view_of;
+use crate::array::adopt;
 use crate::imports;
 use crate::memory::{Pinned, PyMemory};
-use crate::parse::{self, HostBuffer, Shown};
+use crate::parse::{self, HostBuffer, interface};
+use crate::shown::naming;
 use crate::transfer;
 
 #[pymethods]
@@ -122,10 +123,13 @@ impl PyMemory {
     /// >>> memory.tobytes()
     /// b'\x07\x07\x07'
     fn copy_from_device(slf: &Bound<'_, Self>, sycl_usm_ary: &Bound<'_, PyAny>) -> PyResult<()> {
-        if let Some(array) = Source::of_cuda(sycl_usm_ary)? {
-            return cuda::copy_from(slf, sycl_usm_ary, &array);
+        if let Some(source) = Source::if_usm(sycl_usm_ary)? {
+            return copy_usm(slf, source);
         }
-        copy_usm(slf, Source::of(sycl_usm_ary)?)
+        match interface::read_cuda(sycl_usm_ary)? {
+            Some(array) => cuda::copy_from(slf, sycl_usm_ary, &array),
+            None => adopt::refuse(sycl_usm_ary),
+        }
     }
 
     /// Copies the memory to the beginning of USM of any context, or of CUDA memory, which is no USM.
@@ -153,10 +157,13 @@ impl PyMemory {
     /// >>> there.tobytes()
     /// b'\x07\x07\x07\x00'
     fn copy_to_device(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
-        if let Some(array) = Source::of_cuda(obj)? {
-            return cuda::copy_to(slf, obj, &array);
+        if let Some(target) = adopt::memory(obj)? {
+            return Self::copy_from_device(&Bound::new(slf.py(), target)?, slf);
         }
-        Self::copy_from_device(&Bound::new(slf.py(), view_of(obj)?)?, slf)
+        match interface::read_cuda(obj)? {
+            Some(array) => cuda::copy_to(slf, obj, &array),
+            None => adopt::refuse(obj),
+        }
     }
 
     /// Sets every byte.
@@ -330,7 +337,9 @@ impl<'py> FromPyObject<'_, 'py> for Byte {
     fn extract(val: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         val.extract::<u8>().map(Self).map_err(|error| {
             if error.is_instance_of::<PyOverflowError>(val.py()) {
-                PyValueError::new_err(format!("val must be a byte, 0 to 255, not {}", Shown(&val)))
+                naming(&val, |val| {
+                    PyValueError::new_err(format!("val must be a byte, 0 to 255, not {val}"))
+                })
             } else {
                 error
             }

@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 use super::base::PyMemory;
 use super::owner::Owner;
-use crate::interpreter::intern;
+use crate::interpreter::{intern, size_alone};
 use crate::{dpctl, parse};
 use zeusm::usm::UsmKind;
 
@@ -41,6 +41,11 @@ impl PyMemory {
     fn _pointer(&self, py: Python<'_>) -> PyResult<usize> {
         let _pin = self.pins.pin()?;
         self.for_export(py)
+    }
+
+    /// The size in bytes of the object and of the memory, as of dpctl's objects.
+    fn __sizeof__(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        Ok(size_alone(slf.as_any())? + slf.get().nbytes)
     }
 
     /// The object that owns the memory; None when zeusm does.

@@ -1,16 +1,18 @@
-//! Element types: NumPy's dtypes and their names.
+//! Element types: NumPy's dtypes, their names, and the lists of fields of records (`descr`).
 
+use std::fmt::Display;
 use std::sync::Arc;
 
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+
+use super::shape;
+use crate::errors::Explain;
 use crate::imports;
 use crate::interpreter::intern;
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
-
-use super::record;
-use crate::errors::Explain;
-use zeusm::suai::{ElementType, ItemType, Kind, Record, RecordField};
+use crate::shown::naming;
+use zeusm::suai::{ElementType, Error, ItemType, Kind, MAX_DEPTH, MAX_FIELDS, Record, RecordField};
 
 const SUPPORTED: &str = "bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 and complex128 in this \
                          machine's byte order, and records of these with at least one byte";
@@ -27,16 +29,21 @@ pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ElementType> {
         return Ok(item.into());
     }
     let dtype = imports::numpy(py)?.call_method1("dtype", (dtype,))?;
-    let refused = |reason: String| {
-        PyTypeError::new_err(format!(
-            "arrays of {dtype} are not supported, only {SUPPORTED}{reason}"
-        ))
+    let refused = |reason: &str| {
+        naming(&dtype, |dtype| {
+            PyTypeError::new_err(format!(
+                "arrays of {dtype} are not supported, only {SUPPORTED}{reason}"
+            ))
+        })
     };
     let element = if !dtype.getattr(intern!(py, "names"))?.is_none() {
         // NumPy describes no fields that overlap, or that are not in the order of their offsets.
         let fields = dtype.getattr(intern!(py, "descr"));
-        let fields = fields.and_then(|descr| record::read(&descr));
-        let fields = fields.explain(py, |error| refused(format!(": {}", error.value(py))))?;
+        let fields = fields
+            .and_then(|descr| record(&descr))
+            .explain(py, |error| {
+                naming(error.value(py), |reason| refused(&format!(": {reason}")))
+            })?;
         Some(ElementType::Record(Arc::new(fields)))
     } else if dtype.getattr(intern!(py, "subdtype"))?.is_none() {
         let text: String = dtype.getattr(intern!(py, "str"))?.extract()?;
@@ -44,9 +51,7 @@ pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ElementType> {
     } else {
         None
     };
-    element
-        .filter(is_supported)
-        .ok_or_else(|| refused(String::new()))
+    element.filter(is_supported).ok_or_else(|| refused(""))
 }
 
 /// Whether arrays support such elements.
@@ -80,7 +85,7 @@ pub(crate) fn unsupported(element: &ElementType) -> String {
 pub(crate) fn object<'py>(py: Python<'py>, element: &ElementType) -> PyResult<Bound<'py, PyAny>> {
     match element {
         ElementType::Item(item) => imports::numpy(py)?.call_method1("dtype", (item.to_string(),)),
-        ElementType::Record(record) => of_fields(&record::list(py, record)?),
+        ElementType::Record(record) => of_fields(&fields(py, record)?),
     }
 }
 
@@ -133,4 +138,106 @@ fn named(text: &str) -> Option<ItemType> {
         .parse()
         .ok()
         .filter(|&item| bits.is_multiple_of(8) && is_supported(&ElementType::Item(item)))
+}
+
+/// Reads a list of `(name, type)` and `(name, type, shape)`, where a type is a type string or a nested list.
+///
+/// # Errors
+/// `ValueError` with the field.
+pub(crate) fn record(descr: &Bound<'_, PyAny>) -> PyResult<Record> {
+    let mut room = MAX_FIELDS;
+    nested(descr, 0, &mut room)
+}
+
+/// The depth is limited, as a Python list may contain itself, and so is the number of fields, as it may contain another list
+/// many times.
+fn nested(descr: &Bound<'_, PyAny>, depth: usize, room: &mut usize) -> PyResult<Record> {
+    if depth >= MAX_DEPTH {
+        return Err(refused(Error::DescrDepth));
+    }
+    let list = descr.cast::<PyList>().map_err(|_| {
+        naming(descr, |descr| {
+            refused(format_args!(
+                "'descr' must be a list of fields, not {descr}"
+            ))
+        })
+    })?;
+    *room = room
+        .checked_sub(list.len())
+        .ok_or_else(|| refused(Error::DescrFields))?;
+    let fields: PyResult<Vec<RecordField>> = list
+        .iter()
+        .map(|entry| field(&entry, depth, room))
+        .collect();
+    Record::new(fields?).map_err(refused)
+}
+
+fn field(entry: &Bound<'_, PyAny>, depth: usize, room: &mut usize) -> PyResult<RecordField> {
+    let wrong = || {
+        naming(entry, |entry| {
+            refused(format_args!(
+                "'descr' has the field {entry}; it must be (name, type) or (name, type, shape)"
+            ))
+        })
+    };
+    let parts = entry.cast::<PyTuple>().map_err(|_| wrong())?;
+    if !(2..=3).contains(&parts.len()) {
+        return Err(wrong());
+    }
+    let shape = match parts.get_item(2) {
+        Err(_) => Vec::new(),
+        Ok(shape) => extents(&shape).explain(entry.py(), |_| wrong())?,
+    };
+    let item = parts.get_item(1)?;
+    Ok(RecordField {
+        name: field_name(&parts.get_item(0)?).ok_or_else(wrong)?,
+        element: match item.cast::<PyString>() {
+            Ok(text) => ElementType::Item(
+                text.to_string_lossy()
+                    .parse::<ItemType>()
+                    .map_err(refused)?,
+            ),
+            Err(_) => ElementType::Record(Arc::new(nested(&item, depth + 1, room)?)),
+        },
+        shape,
+    })
+}
+
+fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+    let extents = shape::integers(shape, "a field's shape")?;
+    let extents = extents.into_iter().map(usize::try_from);
+    Ok(extents.collect::<Result<_, _>>()?)
+}
+
+/// The list of fields of a record.
+pub(crate) fn fields<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyList>> {
+    let entries = record.fields().iter().map(|field| {
+        let name = field.name.as_str().into_pyobject(py)?.into_any();
+        let element = match &field.element {
+            ElementType::Item(item) => item.to_string().into_pyobject(py)?.into_any(),
+            ElementType::Record(record) => fields(py, record)?.into_any(),
+        };
+        match field.shape.as_slice() {
+            [] => PyTuple::new(py, [name, element]),
+            shape => PyTuple::new(py, [name, element, PyTuple::new(py, shape)?.into_any()]),
+        }
+    });
+    PyList::new(py, entries.collect::<PyResult<Vec<_>>>()?)
+}
+
+fn refused(what: impl Display) -> PyErr {
+    PyValueError::new_err(what.to_string())
+}
+
+/// A name, or the second of a pair of title and name.
+fn field_name(part: &Bound<'_, PyAny>) -> Option<String> {
+    let text = |part: &Bound<'_, PyAny>| {
+        part.cast::<PyString>()
+            .ok()
+            .map(|text| text.to_string_lossy().into_owned())
+    };
+    match part.cast::<PyTuple>() {
+        Ok(titled) => titled.get_item(1).ok().and_then(|part| text(&part)),
+        Err(_) => text(part),
+    }
 }

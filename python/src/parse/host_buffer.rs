@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{Explain, caused, passes};
 use crate::interpreter::{attach, intern};
+use crate::shown::{class_name, naming};
 
 /// A C-contiguous buffer of any item type, released by the drop; the exporter cannot resize it before.
 pub(crate) struct HostBuffer {
@@ -47,7 +48,7 @@ impl HostBuffer {
                 Err(PyValueError::new_err(format!(
                     "{role} {} has items of the format {format:?}: references and pointers to other objects are not \
                      copied as bytes",
-                    name(object)
+                    class_name(object)
                 )))
             }
             _ => Ok(buffer),
@@ -94,45 +95,36 @@ impl HostBuffer {
 /// memory of a device, and for an unsuitable buffer the exporter's `BufferError` or `ValueError`. Other exceptions of the
 /// exporter propagate unchanged.
 fn refusal(object: &Bound<'_, PyAny>, role: &str, cause: PyErr) -> PyErr {
-    let (py, name) = (object.py(), name(object));
-    // SAFETY: the interpreter is attached.
-    let has_protocol = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
+    let (py, name) = (object.py(), class_name(object));
     if cause.is_instance_of::<PyTypeError>(py) {
-        let is_usm = object
-            .hasattr(intern!(py, "__sycl_usm_array_interface__"))
-            .unwrap_or(false);
-        let advice = match role {
-            _ if !is_usm && has_protocol => return cause,
-            _ if !is_usm => "",
-            "source" => ": copy_from_device copies USM",
-            _ => ": copy_to_device copies to USM",
+        // SAFETY: the interpreter is attached.
+        let has_protocol = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
+        let advice = match object.getattr_opt(intern!(py, "__sycl_usm_array_interface__")) {
+            Ok(None) if has_protocol => return cause,
+            Ok(None) => "",
+            Ok(Some(_)) if role == "source" => ": copy_from_device copies USM",
+            Ok(Some(_)) => ": copy_to_device copies to USM",
+            Err(raised) => return raised,
         };
         let error = PyTypeError::new_err(format!(
             "{role} {name} does not have the buffer protocol{advice}"
         ));
         return caused(py, error, cause);
     }
-    let wrong = || {
-        format!(
-            "{role} {name} must be a C-contiguous{} buffer: {}",
-            if role == "source" { "" } else { ", writable" },
-            cause.value(py)
-        )
-    };
-    let error = if cause.is_instance_of::<PyBufferError>(py) {
-        PyBufferError::new_err(wrong())
+    let new_error = if cause.is_instance_of::<PyBufferError>(py) {
+        PyBufferError::new_err
     } else if cause.is_instance_of::<PyValueError>(py) {
-        PyValueError::new_err(wrong())
+        PyValueError::new_err
     } else {
         return cause;
     };
+    let writable = if role == "source" { "" } else { ", writable" };
+    let error = naming(cause.value(py), |reason| {
+        new_error(format!(
+            "{role} {name} must be a C-contiguous{writable} buffer: {reason}"
+        ))
+    });
     caused(py, error, cause)
-}
-
-/// The name of the object's class.
-fn name(object: &Bound<'_, PyAny>) -> String {
-    let name = object.get_type().name();
-    name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
 /// Whether it is a NumPy-like array whose dtype says that it has no Python objects.

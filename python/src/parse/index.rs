@@ -4,8 +4,8 @@ use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
 
-use super::shown::Shown;
 use crate::errors::Explain;
+use crate::shown::naming;
 use zeusm::suai::{Index, Layout};
 
 /// The selection of `key` in `array[key]`, with an entry for every dimension.
@@ -70,10 +70,12 @@ fn one(entry: &Bound<'_, PyAny>, size: usize) -> PyResult<Index> {
     }
     let py = entry.py();
     let wrong = || {
-        PyIndexError::new_err(format!(
-            "an array is indexed by integers, slices, Ellipsis and None (a new axis), not by {}",
-            Shown(entry)
-        ))
+        naming(entry, |entry| {
+            PyIndexError::new_err(format!(
+                "an array is indexed by integers, slices, Ellipsis and None (a new axis), not by {entry}: masks and lists of \
+                 indices make copies, as dpnp.asarray(array) does with them"
+            ))
+        })
     };
     // In NumPy bools are masks, which select a copy.
     if entry.is_instance_of::<PyBool>() {
@@ -83,13 +85,13 @@ fn one(entry: &Bound<'_, PyAny>, size: usize) -> PyResult<Index> {
         .extract::<isize>()
         .map(Index::At)
         .explain(py, |error| {
-            if error.is_instance_of::<PyOverflowError>(py) {
-                PyIndexError::new_err(format!(
-                    "index {} is out of bounds for an axis of size {size}",
-                    Shown(entry)
-                ))
-            } else {
-                wrong()
+            if !error.is_instance_of::<PyOverflowError>(py) {
+                return wrong();
             }
+            naming(entry, |entry| {
+                PyIndexError::new_err(format!(
+                    "index {entry} is out of bounds for an axis of size {size}"
+                ))
+            })
         })
 }

@@ -1,17 +1,21 @@
-//! `__sycl_usm_array_interface__` of any object: the dictionary's Python values as the fields of [`suai`].
+//! `__sycl_usm_array_interface__` and `__cuda_array_interface__` of any object: the dictionary's Python values as the fields of
+//! [`suai`] and [`cuda`]. Errors name the interface, the field and the value.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString, PyTuple};
 
-use super::HostBuffer;
-use super::dictionary::Dictionary;
+use super::host_buffer::HostBuffer;
+use super::{dtype, shape};
 use crate::dpctl;
 use crate::errors::{Explain, OrRaise};
 use crate::interpreter::intern;
-use zeusm::suai::{self, Fields, Flag, Interface};
+use crate::shown::{class_name, naming};
+use zeusm::suai::{self, Flag, Record};
+use zeusm::{cuda, suai::Interface};
 
-const NAME: &str = "__sycl_usm_array_interface__";
+const USM: &str = "__sycl_usm_array_interface__";
+const CUDA: &str = "__cuda_array_interface__";
 
 /// The description of an object's memory.
 pub(crate) struct Exported<'py> {
@@ -20,13 +24,10 @@ pub(crate) struct Exported<'py> {
     pub(crate) syclobj: Bound<'py, PyAny>,
 }
 
-/// The interface of `object`, if it has one. An error of the property itself propagates.
+/// The interface of USM of `object`, if it has one. An error of the property itself propagates.
 pub(crate) fn dictionary<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let py = object.py();
-    match object.getattr_opt(intern!(py, "__sycl_usm_array_interface__"))? {
-        None => Ok(None),
-        Some(value) => Ok(Some(Dictionary::read(NAME, value)?.into_inner())),
-    }
+    let value = object.getattr_opt(intern!(object.py(), "__sycl_usm_array_interface__"))?;
+    value.map(|value| as_dictionary(USM, value)).transpose()
 }
 
 /// Reads the dictionary that `object` exports.
@@ -38,9 +39,12 @@ pub(crate) fn read<'py>(
     dictionary: &Bound<'py, PyDict>,
 ) -> PyResult<Exported<'py>> {
     let py = object.py();
-    let fields = Dictionary::new(NAME, dictionary.clone());
+    let fields = Fields {
+        interface: USM,
+        fields: dictionary,
+    };
     let common = fields.common()?;
-    let from_buffer = !fields.has_key(intern!(py, "data"))?;
+    let from_buffer = !dictionary.contains(intern!(py, "data"))?;
     let data = if from_buffer {
         Some(own_buffer(object)?)
     } else {
@@ -51,7 +55,7 @@ pub(crate) fn read<'py>(
         None => fields.record(intern!(py, "typedescr"))?,
         found => found,
     };
-    let interface = Interface::read(&Fields {
+    let interface = Interface::read(&suai::Fields {
         version: common.version,
         pointer: data.map(|(pointer, _)| pointer),
         flag: data.map(|(_, flag)| flag),
@@ -59,7 +63,7 @@ pub(crate) fn read<'py>(
         descr,
         shape: common.shape.as_deref(),
         strides: common.strides.as_deref(),
-        offset: fields.integer(intern!(py, "offset"), "offset")?,
+        offset: fields.integer(intern!(py, "offset"))?,
     })
     .or_raise()?;
     let syclobj = fields
@@ -78,19 +82,199 @@ pub(crate) fn read<'py>(
     })
 }
 
+/// The interface of CUDA of `object`, if it has one. An error of the property itself propagates.
+///
+/// # Errors
+/// `ValueError` or `TypeError` with the field and its value; `NotImplementedError` for a masked array.
+pub(crate) fn read_cuda(object: &Bound<'_, PyAny>) -> PyResult<Option<cuda::Interface>> {
+    let py = object.py();
+    let Some(value) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))? else {
+        return Ok(None);
+    };
+    let fields = Fields {
+        interface: CUDA,
+        fields: &as_dictionary(CUDA, value)?,
+    };
+    let common = fields.common()?;
+    let read = cuda::Interface::read(&cuda::Fields {
+        version: common.version,
+        pointer: common.data.map(|(pointer, _)| pointer),
+        read_only: common.data.is_some_and(|(_, read_only)| read_only),
+        typestr: common.typestr.as_deref(),
+        descr: fields.record(intern!(py, "descr"))?,
+        shape: common.shape.as_deref(),
+        strides: common.strides.as_deref(),
+        stream: fields.integer(intern!(py, "stream"))?,
+    });
+    read.or_raise().map(Some)
+}
+
+/// Whether an object is in memory of CUDA.
+pub(crate) fn is_cuda(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let name = intern!(object.py(), "__cuda_array_interface__");
+    Ok(object.getattr_opt(name)?.is_some())
+}
+
+/// The error of a dictionary whose fields contradict each other, or what they describe.
+pub(crate) fn malformed(what: impl std::fmt::Display) -> PyErr {
+    malformed_in(USM, what)
+}
+
+fn malformed_in(interface: &str, what: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("{interface} is malformed: {what}"))
+}
+
+fn as_dictionary<'py>(interface: &str, value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    value.cast_into::<PyDict>().map_err(|error| {
+        let class = class_name(&error.into_inner());
+        malformed_in(interface, format_args!("it is a {class}, not a dictionary"))
+    })
+}
+
 /// The address of the object's own buffer, and whether it is read-only: the values of a missing `data`.
 ///
 /// Source: numba-dpex, "SYCL USM Array Interface"; the like in NumPy's array interface.
 fn own_buffer(object: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
     let buffer = HostBuffer::readable(object).explain(object.py(), |error| {
-        malformed(format_args!(
-            "there is no 'data', and no buffer in its place: {}",
-            error.value(object.py())
-        ))
+        naming(error.value(object.py()), |reason| {
+            malformed(format_args!(
+                "there is no 'data', and no buffer in its place: {reason}"
+            ))
+        })
     })?;
     Ok((buffer.address() as u64, buffer.is_read_only()))
 }
 
-pub(crate) fn malformed(what: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(format!("{NAME} is malformed: {what}"))
+/// The dictionary of an interface.
+struct Fields<'a, 'py> {
+    interface: &'static str,
+    fields: &'a Bound<'py, PyDict>,
+}
+
+/// The fields that the interfaces have in common.
+struct Common {
+    version: Option<i64>,
+    /// The address and the flag.
+    data: Option<(u64, bool)>,
+    typestr: Option<String>,
+    shape: Option<Vec<i64>>,
+    strides: Option<Vec<i64>>,
+}
+
+impl<'py> Fields<'_, 'py> {
+    /// Reads the common fields.
+    ///
+    /// # Errors
+    /// `ValueError` or `TypeError` with the field and its value; `NotImplementedError` for a masked array.
+    fn common(&self) -> PyResult<Common> {
+        let py = self.fields.py();
+        if self.get(intern!(py, "mask"))?.is_some() {
+            return Err(PyNotImplementedError::new_err(format!(
+                "{} has a 'mask', and masked arrays are not supported",
+                self.interface
+            )));
+        }
+        let data = self.get(intern!(py, "data"))?;
+        let typestr = self.get(intern!(py, "typestr"))?;
+        Ok(Common {
+            data: data.map(|data| self.pair(&data)).transpose()?,
+            typestr: typestr.map(|value| self.typestr(&value)).transpose()?,
+            shape: self.integers(intern!(py, "shape"))?,
+            strides: self.integers(intern!(py, "strides"))?,
+            version: self.integer(intern!(py, "version"))?,
+        })
+    }
+
+    /// A value; `None` where there is none, or Python's `None`.
+    fn get(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(self.fields.get_item(key)?.filter(|value| !value.is_none()))
+    }
+
+    /// A description of a record's fields, as in `descr`.
+    fn record(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Record>> {
+        let record = self.get(key)?.as_ref().map(dtype::record).transpose();
+        record.explain(key.py(), |error| {
+            naming(error.value(key.py()), |reason| self.malformed(reason))
+        })
+    }
+
+    fn integer(&self, key: &Bound<'py, PyString>) -> PyResult<Option<i64>> {
+        let value = self.get(key)?;
+        value.map(|value| self.as_integer(&value, key)).transpose()
+    }
+
+    fn as_integer<'a, T>(
+        &self,
+        value: &'a Bound<'py, PyAny>,
+        key: &Bound<'py, PyString>,
+    ) -> PyResult<T>
+    where
+        T: FromPyObject<'a, 'py, Error = PyErr>,
+    {
+        let (py, field) = (value.py(), key.to_string_lossy());
+        // An integer beyond 64 bits is a wrong value, anything that is no integer a wrong type.
+        value.extract().explain(py, |error| {
+            let is_large = error.is_instance_of::<PyOverflowError>(py);
+            naming(value, |value| match is_large {
+                true => self.malformed(format_args!("'{field}' is {value}, which is out of range")),
+                false => PyTypeError::new_err(format!(
+                    "{} is malformed: '{field}' has {value}, which is not an integer",
+                    self.interface
+                )),
+            })
+        })
+    }
+
+    fn integers(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Vec<i64>>> {
+        let Some(value) = self.get(key)? else {
+            return Ok(None);
+        };
+        let integer = |item: &Bound<'py, PyAny>| self.as_integer(item, key);
+        if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+            let integers = tuple.iter_borrowed().map(|item| integer(&item));
+            return integers.collect::<PyResult<_>>().map(Some);
+        }
+        let field = key.to_string_lossy();
+        let no_sequence = || {
+            naming(&value, |value| {
+                self.malformed(format_args!(
+                    "'{field}' must be a sequence of integers, not {value}"
+                ))
+            })
+        };
+        if value.is_instance_of::<PyString>() {
+            return Err(no_sequence());
+        }
+        let items = value.try_iter().explain(value.py(), |_| no_sequence())?;
+        let refused = |what| self.malformed(format_args!("'{field}' {what}"));
+        shape::bounded(items, integer, refused).map(Some)
+    }
+
+    /// `data`: the address and the flag.
+    fn pair(&self, data: &Bound<'py, PyAny>) -> PyResult<(u64, bool)> {
+        let pair = || self.malformed("'data' must be a pair of an address and a flag");
+        let (address, flag) = match data.cast_exact::<PyTuple>() {
+            Ok(tuple) if tuple.len() == 2 => (tuple.get_item(0)?, tuple.get_item(1)?),
+            _ if data.len().explain(data.py(), |_| pair())? == 2 => {
+                (data.get_item(0)?, data.get_item(1)?)
+            }
+            _ => return Err(pair()),
+        };
+        let pointer = self.as_integer(&address, intern!(data.py(), "data"))?;
+        Ok((pointer, flag.is_truthy()?))
+    }
+
+    /// A string. dpctl accepts any object that NumPy accepts as a dtype; the interfaces allow a string only.
+    fn typestr(&self, value: &Bound<'_, PyAny>) -> PyResult<String> {
+        match value.cast::<PyString>() {
+            Ok(text) => Ok(text.to_string_lossy().into_owned()),
+            Err(_) => Err(naming(value, |value| {
+                self.malformed(format_args!("'typestr' must be a string, not {value}"))
+            })),
+        }
+    }
+
+    fn malformed(&self, what: impl std::fmt::Display) -> PyErr {
+        malformed_in(self.interface, what)
+    }
 }

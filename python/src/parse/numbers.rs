@@ -1,12 +1,13 @@
-//! Numbers: sizes, alignments, counts and flags.
+//! Numbers: sizes, alignments, counts, flags, and the pairs of integers of DLPack.
 
 use once_cell::race::OnceBox;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyInt, PyTuple};
 
-use super::shown::Shown;
 use crate::errors::{Explain, USMAllocationError};
+use crate::interpreter::intern;
+use crate::shown::{class_name, naming};
 
 /// Whether the object is an integer of Python or NumPy. An array is not, although it may have `__index__`.
 pub(crate) fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -20,6 +21,12 @@ pub(crate) fn is_integral(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(Box::new(integral.unbind()))
     })?;
     object.is_instance(integral.bind(py))
+}
+
+/// Whether the object is a number, such as a float, which is no integer.
+pub(crate) fn is_number(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let number = object.py().import("numbers")?.getattr("Number")?;
+    object.is_instance(&number)
 }
 
 /// A number of bytes to allocate.
@@ -36,17 +43,16 @@ pub(crate) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
         Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {}
         Err(error) => return Err(error),
     }
-    if object.lt(0)? {
-        return Err(PyValueError::new_err(format!(
-            "the number of bytes must not be negative, as {} is",
-            Shown(object)
-        )));
-    }
-    Err(USMAllocationError::new_err(format!(
-        "cannot allocate {} bytes: no machine can address more than {}",
-        Shown(object),
-        isize::MAX
-    )))
+    let is_negative = object.lt(0)?;
+    Err(naming(object, |size| match is_negative {
+        true => PyValueError::new_err(format!(
+            "the number of bytes must not be negative, as {size} is"
+        )),
+        false => USMAllocationError::new_err(format!(
+            "cannot allocate {size} bytes: no machine can address more than {}",
+            isize::MAX
+        )),
+    }))
 }
 
 /// An alignment in bytes; the allocation checks that it is a power of two.
@@ -56,16 +62,15 @@ pub(crate) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
 pub(crate) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     object.extract::<usize>().explain(object.py(), |error| {
         if error.is_instance_of::<PyTypeError>(object.py()) {
-            return PyTypeError::new_err(format!(
-                "alignment must be an integer, not {}",
-                object.get_type()
-            ));
+            let class = class_name(object);
+            return PyTypeError::new_err(format!("alignment must be an integer, not {class}"));
         }
-        PyValueError::new_err(format!(
-            "alignment must be 0 or a power of two of at most {} bytes, not {}",
-            zeusm::usm::LARGEST_ALIGNMENT,
-            Shown(object)
-        ))
+        naming(object, |alignment| {
+            PyValueError::new_err(format!(
+                "alignment must be 0 or a power of two of at most {} bytes, not {alignment}",
+                zeusm::usm::LARGEST_ALIGNMENT
+            ))
+        })
     })
 }
 
@@ -75,18 +80,20 @@ pub(crate) fn number(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<O
     if !is_integral(value)? {
         return Err(PyTypeError::new_err(format!(
             "{name} must be an integer, not {}",
-            value.get_type().name()?
+            class_name(value)
         )));
     }
     let wrong = || {
-        let (most, value) = (isize::MAX, Shown(value));
-        PyValueError::new_err(format!("{name} must be 0 to {most}, not {value}"))
+        naming(value, |value| {
+            let most = isize::MAX;
+            PyValueError::new_err(format!("{name} must be 0 to {most}, not {value}"))
+        })
     };
     let number = value.extract::<isize>().explain(value.py(), |_| wrong())?;
     usize::try_from(number).map(Some).map_err(|_| wrong())
 }
 
-/// A bool, or, as in dpctl, an integer, where 0 means false.
+/// The argument `copy`: a bool or, as in dpctl and NumPy, an integer, where 0 means false.
 pub(crate) struct BoolOrInt(pub(crate) bool);
 
 impl<'py> FromPyObject<'_, 'py> for BoolOrInt {
@@ -99,7 +106,13 @@ impl<'py> FromPyObject<'_, 'py> for BoolOrInt {
         match value.extract::<i64>() {
             Ok(number) => Ok(Self(number != 0)),
             Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(Self(true)),
-            Err(error) => Err(error),
+            Err(error) => Err(error).explain(value.py(), |_| {
+                naming(&value, |value| {
+                    PyTypeError::new_err(format!(
+                        "copy must be True, False or an integer, not {value}"
+                    ))
+                })
+            }),
         }
     }
 }
@@ -121,17 +134,72 @@ pub(crate) fn address(value: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// The integer of the argument `name`, converted to its Rust type.
-pub(super) fn integer<'py, T>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
+fn integer<'py, T>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {
     let py = value.py();
     value.extract().explain(py, |error: PyErr| {
-        let value = Shown(value);
-        if error.is_instance_of::<PyOverflowError>(py) {
-            PyValueError::new_err(format!("{name} is {value}, which is out of range"))
-        } else {
-            PyTypeError::new_err(format!("{name} must be an integer, not {value}"))
-        }
+        let is_large = error.is_instance_of::<PyOverflowError>(py);
+        naming(value, |value| match is_large {
+            true => PyValueError::new_err(format!("{name} is {value}, which is out of range")),
+            false => PyTypeError::new_err(format!("{name} must be an integer, not {value}")),
+        })
+    })
+}
+
+/// The major number of the argument `max_version`: all newer versions are known to include those before.
+///
+/// # Errors
+/// `TypeError` for other objects than a pair of integers, `ValueError` for an integer out of range.
+pub(crate) fn dlpack_version(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let (major, minor) = pair(value, "max_version")?;
+    let _: i64 = integer(&minor, "max_version")?;
+    integer(&major, "max_version")
+}
+
+/// The type and the number of a device, from the argument `name`. Some exporters give the type as a member of `enum.Enum`, as
+/// in the array API's specification.
+///
+/// # Errors
+/// `TypeError` for other objects than a pair of integers, `BufferError` for an integer that no device has.
+pub(crate) fn dlpack_device(value: &Bound<'_, PyAny>, name: &str) -> PyResult<(i32, i32)> {
+    let py = value.py();
+    let (kind, id) = pair(value, name)?;
+    let number = |part: Bound<'_, PyAny>| {
+        let number = match part.extract::<i32>() {
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+                match part.getattr_opt(intern!(py, "value"))? {
+                    Some(member) => member.extract(),
+                    None => Err(error),
+                }
+            }
+            number => number,
+        };
+        number.explain(py, |error| {
+            if !error.is_instance_of::<PyOverflowError>(py) {
+                return no_pair(value, name);
+            }
+            naming(value, |value| {
+                PyBufferError::new_err(format!("{name} is {value}, and no device has this number"))
+            })
+        })
+    };
+    Ok((number(kind)?, number(id)?))
+}
+
+fn pair<'py>(
+    value: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    match value.cast::<PyTuple>() {
+        Ok(pair) if pair.len() == 2 => pair.extract(),
+        _ => Err(no_pair(value, name)),
+    }
+}
+
+fn no_pair(value: &Bound<'_, PyAny>, name: &str) -> PyErr {
+    naming(value, |value| {
+        PyTypeError::new_err(format!("{name} must be a pair of integers, not {value}"))
     })
 }

@@ -4,8 +4,8 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyString, PyTuple};
 
-use super::shown::Shown;
 use crate::errors::Explain;
+use crate::shown::naming;
 use zeusm::suai::{MAX_NDIM, Order};
 
 /// An integer, or a sequence of integers.
@@ -17,14 +17,13 @@ pub(crate) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64
     let integer = |value: &Bound<'_, PyAny>| {
         let py = value.py();
         value.extract::<i64>().explain(py, |error| {
-            let value = Shown(value);
-            if error.is_instance_of::<PyOverflowError>(py) {
-                PyValueError::new_err(format!("{role} has {value}, which is out of range"))
-            } else {
-                PyTypeError::new_err(format!(
+            let is_large = error.is_instance_of::<PyOverflowError>(py);
+            naming(value, |value| match is_large {
+                true => PyValueError::new_err(format!("{role} has {value}, which is out of range")),
+                false => PyTypeError::new_err(format!(
                     "{role} must be an integer or a sequence of integers, not {value}"
-                ))
-            }
+                )),
+            })
         })
     };
     if value.is_instance_of::<PyString>() {

@@ -46,7 +46,11 @@ impl ResolvedSyclObject {
             if error.is_instance_of::<PyImportError>(py) {
                 return error;
             }
-            let message = format!("{role} is {}: {}", describe(object), error.value(py));
+            let advice = match object.is_instance_of::<PyString>() && !selects_device(object) {
+                true => "; a filter string is like 'gpu' or 'level_zero:gpu:0', and dpctl.lsplatform() lists the devices",
+                false => "",
+            };
+            let message = format!("{role} is {}: {}{advice}", describe(object), error.value(py));
             let named = if error.is_instance_of::<PyTypeError>(py) {
                 PyTypeError::new_err(message)
             } else if error.is_instance_of::<PyRuntimeError>(py) || selects_device(object) {
@@ -81,10 +85,15 @@ impl ResolvedSyclObject {
                     "_get_capsule() did not return a capsule",
                 )),
             }
+        } else if let Some(queue) = object.getattr_opt(intern!(py, "sycl_queue"))?
+            && dpctl::is_of(&queue, &dpctl.queue)?
+        {
+            // The device of an array of dpctl or dpnp.
+            Self::of_queue(&queue)
         } else {
             Err(PyTypeError::new_err(
                 "a SYCL object must be a dpctl.SyclQueue, SyclContext or SyclDevice, a filter string, a SyclQueueRef \
-                 or SyclContextRef capsule, or have _get_capsule()",
+                 or SyclContextRef capsule, or have _get_capsule() or a sycl_queue",
             ))
         }
     }

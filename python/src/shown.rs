@@ -1,0 +1,55 @@
+//! Objects and exceptions of callers as the text of a message.
+//!
+//! Making the text runs the object's code and, between two bytecodes or items, the handlers of signals. Their exceptions, such as
+//! that of a timeout, must not be lost, so that each text is made here, and never by `{object}` in a format: that prints an
+//! exception and goes on.
+
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+
+use crate::errors::{normalized, passes};
+
+/// The most characters of an object's text in a message.
+const MOST: usize = 1000;
+
+/// The error that `about` makes of the object's text. An exception of the object's own code, or of a handler, takes its place.
+pub(crate) fn naming(object: &Bound<'_, PyAny>, about: impl FnOnce(&str) -> PyErr) -> PyErr {
+    text(object).map_or_else(|raised| raised, |text| about(&text))
+}
+
+/// The object's text, shortened. An integer with more digits than Python converts is named by its bits.
+///
+/// # Errors
+/// Those of the object's own code and of handlers, which have a traceback, and those that [pass](passes).
+pub(crate) fn text(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    let py = object.py();
+    let error = match object.str() {
+        Ok(text) => return Ok(shortened(&text.to_string_lossy())),
+        Err(error) => normalized(py, error),
+    };
+    // Python's own errors are raised outside of any function, as that of an integer with too many digits, also in a tuple.
+    if passes(py, &error) || error.traceback(py).is_some() {
+        return Err(error);
+    }
+    if object.is_exact_instance_of::<PyInt>() {
+        let bits: u64 = object.call_method0("bit_length")?.extract()?;
+        return Ok(format!("<an integer of {bits} bits>"));
+    }
+    Ok(format!("<unprintable {} object>", class_name(object)))
+}
+
+/// The name of the object's class.
+pub(crate) fn class_name(object: &Bound<'_, PyAny>) -> String {
+    let name = object.get_type().name();
+    name.map_or_else(
+        |_| "?".to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
