@@ -43,17 +43,15 @@ help: ## Lists these targets
 help-all: ## Lists all targets: also those of long tests, the simulated GPU, benchmarks and releases
 	@$(call LIST,$(MAKEFILE_LIST))
 
-.PHONY: setup
+.PHONY: setup build wheel
 setup: ## Installs missing dependencies of the build (apt)
 	@sh tools/setup.sh
 
-.PHONY: build
 build: | setup ## The crates, for development
 	$(CARGO) build $(WORKSPACE) --locked
 
 # --- the Python package --------------------------------------------------------------------------
 
-.PHONY: wheel
 wheel: dist/.built ## The wheel, in dist/
 
 # The downloads of one environment go on beside the installation of the other, and beside the checks and builds by cargo. The
@@ -68,7 +66,7 @@ prepare: | setup
 
 # --- examples and tests --------------------------------------------------------------------------
 
-.PHONY: demo
+.PHONY: demo test
 demo: venvs ## Runs the examples in both environments
 	$(PY) examples/demo.py
 	@echo
@@ -81,7 +79,6 @@ TEST_PYTHON := test-python-dpctl test-python-numba-dpex test-python-once
 PARTS := $(TEST_PYTHON) test-direct test-peers test-validated test-sycl lint-python test-loader
 LANES := $(shell expr $$(nproc) + 1)
 TOGETHER = @$(PYTHON) tools/parts.py --jobs $(LANES) --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(MAKEOVERRIDES)
-.PHONY: test
 test: prepare ## Everything that CI runs: the parts below, in about ten minutes
 	$(TOGETHER) $(PARTS)
 
