@@ -6,7 +6,7 @@ use std::ptr;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use super::Device;
+use super::properties::Device;
 use crate::error::Result;
 
 /// The name; where another device has the same name, also the PCI address that `lspci` and `xpu-smi` show, and the number of a

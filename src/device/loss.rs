@@ -1,12 +1,12 @@
 //! The loss of a device: how it is detected, and recorded for the process.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use level_zero_sys as sys;
 
-use super::Device;
+use super::properties::Device;
 use crate::confinement::has_driver;
 use crate::error::{Error, Result};
 
@@ -16,25 +16,6 @@ const BETWEEN_QUERIES: Duration = Duration::from_millis(2);
 
 /// The interval between two queries for callers that poll, in milliseconds.
 const POLL_INTERVAL: u64 = 100;
-
-/// The record of a device's loss.
-pub(super) struct Loss {
-    /// Set when the device is lost, and never reset: no work can run on it any more in this process.
-    known: AtomicBool,
-    made: Instant,
-    /// When `check_alive_at_times` asked last, in milliseconds after `made`.
-    asked: AtomicU64,
-}
-
-impl Default for Loss {
-    fn default() -> Self {
-        Self {
-            known: AtomicBool::new(false),
-            made: Instant::now(),
-            asked: AtomicU64::new(0),
-        }
-    }
-}
 
 impl Device {
     /// Asks the driver whether the device is lost, which is permanent, and records it for [`Self::check_not_lost`]. If the

@@ -7,7 +7,7 @@ use std::ptr;
 
 use level_zero_sys as sys;
 
-use super::Device;
+use super::properties::Device;
 use crate::call::{check, enumerate};
 use crate::confinement::has_driver;
 use crate::error::{Error, Result};

@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::exit::Section;
+use crate::pool::retry_out_of_memory;
 use zeusm_process::Owned;
 
 /// The shortest wait after which the device's status is always queried: Intel's driver detects a hang only in waits
@@ -77,6 +78,36 @@ struct Inner {
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
+
+impl EventPool {
+    /// An unused event, not signalled. A clone of it has to live until every operation that signals it, or waits for it, is
+    /// complete. If a new pool of events needs memory, zeusm's pools of memory return theirs; the caller holds no lock, as
+    /// that may call into Python.
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Event> {
+        retry_out_of_memory(|| self.take_at_once())
+    }
+
+    /// Makes an event for a later [`take_at_once`](Self::take_at_once), unless another thread takes it.
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<()> {
+        self.take().map(drop)
+    }
+
+    /// As [`take`](Self::take), without memory from pools: for a caller with a lock.
+    pub(crate) fn take_at_once(self: &Arc<Self>) -> Result<Event> {
+        let handle = self.take_handle()?;
+        // From now on, the drop returns the event to the free list.
+        let event = Event(Arc::new(Owned::new(Inner {
+            handle,
+            pool: Arc::clone(self),
+            is_submitted: AtomicBool::new(false),
+            failure: OnceBox::new(),
+            number: AtomicU64::new(0),
+        })));
+        // SAFETY: the event has no other owner.
+        unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
+        Ok(event)
+    }
+}
 
 impl Event {
     /// Whether the operation is complete.
@@ -428,7 +459,7 @@ pub(crate) fn retry(call: impl Fn() -> Result<()>) -> Result<()> {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.pool.state.lock().free.push(self.handle);
+        self.pool.put_back(self.handle);
     }
 }
 
@@ -437,7 +468,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use std::cell::Cell;
+    use std::collections::BTreeSet;
 
+    use super::pool::EVENTS_PER_POOL;
     use super::*;
     use crate::Runtime;
     use zeusm_process::testing::in_child;
@@ -485,5 +518,24 @@ mod tests {
         assert!(begun.elapsed() >= RETRY_TIMEOUT);
         // There are two attempts even if the first one takes longer than the timeout.
         assert_eq!(calls_until(u32::MAX, 2 * RETRY_TIMEOUT), (false, 2));
+    }
+
+    #[test]
+    fn dropped_events_are_reused() {
+        let events = event_pool();
+        let count = EVENTS_PER_POOL as usize;
+        let mut taken: Vec<_> = (0..count).map(|_| events.take().unwrap()).collect();
+        let handles: BTreeSet<_> = taken.iter().map(Event::handle).collect();
+        assert_eq!(handles.len(), count);
+        for _ in 0..100 {
+            taken[0].signal().unwrap();
+            drop(taken.swap_remove(0));
+            let next = events.take().unwrap();
+            assert!(handles.contains(&next.handle()));
+            assert!(!next.is_complete().unwrap(), "it was reset");
+            taken.push(next);
+        }
+        let one_more = events.take().unwrap();
+        assert!(!handles.contains(&one_more.handle()));
     }
 }

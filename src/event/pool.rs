@@ -2,37 +2,33 @@
 
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use level_zero_sys as sys;
-use once_cell::race::OnceBox;
-use zeusm_process::{Condvar, Mutex, Owned};
+use zeusm_process::{Condvar, Mutex};
 
-use super::{Event, Inner};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::pool::retry_out_of_memory;
 
 /// The number of events in a Level Zero event pool.
-const EVENTS_PER_POOL: u32 = 64;
+pub(super) const EVENTS_PER_POOL: u32 = 64;
 
 /// Allocates events from Level Zero's event pools, and reuses them.
 #[derive(Debug)]
 pub(crate) struct EventPool {
     pub(super) context: Context,
     pub(super) device: Device,
-    pub(super) state: Mutex<State>,
+    state: Mutex<State>,
     /// Wakes the threads that wait for the submission of one of its events.
     pub(super) submitted: Condvar,
     pub(super) submission: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+struct State {
     pools: Vec<sys::ze_event_pool_handle_t>,
     events: Vec<sys::ze_event_handle_t>,
-    pub(super) free: Vec<sys::ze_event_handle_t>,
+    free: Vec<sys::ze_event_handle_t>,
 }
 
 // SAFETY: handles may be used from any thread, and the mutex orders changes to the lists.
@@ -51,42 +47,21 @@ impl EventPool {
         })
     }
 
-    /// An unused event, not signalled. A clone of it has to live until every operation that signals it, or waits for it, is
-    /// complete. If a new pool of events needs memory, zeusm's pools of memory return theirs; the caller holds no lock, as
-    /// that may call into Python.
-    pub(crate) fn take(self: &Arc<Self>) -> Result<Event> {
-        retry_out_of_memory(|| self.take_at_once())
-    }
-
-    /// Makes an event for a later [`take_at_once`](Self::take_at_once), unless another thread takes it.
-    pub(crate) fn reserve(self: &Arc<Self>) -> Result<()> {
-        self.take().map(drop)
-    }
-
-    /// As [`take`](Self::take), without memory from pools: for a caller with a lock.
-    pub(crate) fn take_at_once(self: &Arc<Self>) -> Result<Event> {
+    /// The handle of an unused event.
+    pub(super) fn take_handle(&self) -> Result<sys::ze_event_handle_t> {
         let mut state = self.state.lock();
         if state.free.is_empty() {
             self.grow(&mut state)?;
         }
-        let Some(handle) = state.free.pop() else {
-            return Err(Error::Call {
-                function: "zeEventCreate",
-                result: sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
-            });
-        };
-        drop(state);
-        // From now on, the drop returns the event to the free list.
-        let event = Event(Arc::new(Owned::new(Inner {
-            handle,
-            pool: Arc::clone(self),
-            is_submitted: AtomicBool::new(false),
-            failure: OnceBox::new(),
-            number: AtomicU64::new(0),
-        })));
-        // SAFETY: the event has no other owner.
-        unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
-        Ok(event)
+        state.free.pop().ok_or(Error::Call {
+            function: "zeEventCreate",
+            result: sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
+        })
+    }
+
+    /// Takes a handle back that no operation uses.
+    pub(super) fn put_back(&self, handle: sys::ze_event_handle_t) {
+        self.state.lock().free.push(handle);
     }
 
     fn grow(&self, state: &mut State) -> Result<()> {
@@ -144,38 +119,5 @@ impl Drop for EventPool {
             // SAFETY: its events are destroyed.
             let _ = unsafe { call!(library, zeEventPoolDestroy(pool)) };
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use crate::Runtime;
-
-    #[test]
-    #[cfg_attr(windows, ignore = "the CPU runtime is for Linux")]
-    fn dropped_events_are_reused() {
-        let device = Runtime::get().unwrap().default_device().unwrap();
-        let context = Context::new(device.driver()).unwrap();
-        let events = EventPool::new(&context, &device);
-        let count = EVENTS_PER_POOL as usize;
-        let mut taken: Vec<_> = (0..count).map(|_| events.take().unwrap()).collect();
-        let handles: BTreeSet<_> = taken.iter().map(Event::handle).collect();
-        assert_eq!(handles.len(), count);
-        for _ in 0..100 {
-            taken[0].signal().unwrap();
-            drop(taken.swap_remove(0));
-            let next = events.take().unwrap();
-            assert!(handles.contains(&next.handle()));
-            assert!(!next.is_complete().unwrap(), "it was reset");
-            taken.push(next);
-        }
-        let one_more = events.take().unwrap();
-        assert!(!handles.contains(&one_more.handle()));
-        assert_eq!(events.state.lock().pools.len(), 2);
     }
 }

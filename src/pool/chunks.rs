@@ -12,7 +12,7 @@ use super::address_map;
 use super::options::Options;
 use super::provider::{Chunk, Provider};
 use super::shard_cache::ShardCache;
-use super::slab::{MAX_PADDING, Slab, SlabKind};
+use super::slab::{FreeChunk, is_aligned, with_slack};
 use super::transfers::Transfers;
 use crate::error::{Error, Result};
 use crate::history::{self, Place};
@@ -57,30 +57,6 @@ struct Cache {
     outstanding: usize,
     /// The peak of `outstanding`.
     high_water: usize,
-}
-
-/// A chunk that is not in use.
-#[derive(Debug)]
-pub(super) struct FreeChunk {
-    pub(super) chunk: Chunk,
-    /// The chunk's slab, if that has a single block: it is reused unchanged.
-    pub(super) slab: Option<Arc<Slab>>,
-}
-
-impl FreeChunk {
-    /// The chunk of a slab without allocated blocks.
-    pub(super) fn new(slab: Arc<Slab>) -> Self {
-        Self {
-            chunk: slab.chunk(),
-            slab: Some(slab).filter(|slab| slab.kind() == SlabKind::Large),
-        }
-    }
-
-    /// Whether it has `size` to `size + slack` bytes, at a multiple of `alignment`.
-    fn fits(&self, size: usize, slack: usize, alignment: usize) -> bool {
-        let Chunk { base, size: own } = self.chunk;
-        (size..=with_slack(size, slack)).contains(&own) && is_aligned(base.addr(), alignment)
-    }
 }
 
 /// A transfer in progress, which ends with the drop.
@@ -442,15 +418,6 @@ impl Cache {
         }
         evicted
     }
-}
-
-/// The largest chunk that may be used for `size` bytes with `slack` more.
-fn with_slack(size: usize, slack: usize) -> usize {
-    size.saturating_add(slack.min(MAX_PADDING / 2))
-}
-
-fn is_aligned(address: NonZeroUsize, alignment: usize) -> bool {
-    alignment == 0 || address.get().is_multiple_of(alignment)
 }
 
 /// Rounds up to one of 32 sizes between a power of two and the next, at least a page apart, so that requests of nearly

@@ -8,14 +8,14 @@ use zeusm_process::atomic::{AtomicU32, Ordering};
 use zeusm_process::{Mutex, Owned, SpinGuard, SpinLock};
 
 use super::address_map;
-use super::chunks::{ChunkAllocator, FreeChunk};
+use super::chunks::ChunkAllocator;
 use super::failure::Callback;
 use super::peak::{Level, Peaks};
 use super::provider::Provider;
 use super::shard::{self, Shard, capacity};
 use super::size_class::SizeClass;
 use super::sizes::{self, COUNT, LARGEST_CLASS, SIZES};
-use super::slab::{PoolPointer, Slab, SlabBlock, SlabKind};
+use super::slab::{FreeChunk, PoolPointer, Slab, SlabBlock, SlabKind};
 use super::statistics::{Statistics, total};
 use crate::error::{Error, Result};
 use crate::history;

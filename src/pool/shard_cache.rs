@@ -8,7 +8,7 @@
 
 use zeusm_process::Mutex;
 
-use super::chunks::FreeChunk;
+use super::slab::FreeChunk;
 
 #[derive(Debug)]
 pub(super) struct ShardCache(Box<[PaddedSlot]>);

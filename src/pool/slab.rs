@@ -2,6 +2,7 @@
 //! the host may not be able to access.
 
 use std::ffi::c_void;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -222,4 +223,38 @@ impl SlabBlock {
             Records::Padded(records) => &records[self.index as usize].0,
         }
     }
+}
+
+/// A chunk that is not in use.
+#[derive(Debug)]
+pub(super) struct FreeChunk {
+    pub(super) chunk: Chunk,
+    /// The chunk's slab, if that has a single block: it is reused unchanged.
+    pub(super) slab: Option<Arc<Slab>>,
+}
+
+impl FreeChunk {
+    /// The chunk of a slab without allocated blocks.
+    pub(super) fn new(slab: Arc<Slab>) -> Self {
+        Self {
+            chunk: slab.chunk(),
+            slab: Some(slab).filter(|slab| slab.kind() == SlabKind::Large),
+        }
+    }
+
+    /// Whether it has `size` to `size + slack` bytes, at a multiple of `alignment`.
+    pub(super) fn fits(&self, size: usize, slack: usize, alignment: usize) -> bool {
+        let Chunk { base, size: own } = self.chunk;
+        (size..=with_slack(size, slack)).contains(&own) && is_aligned(base.addr(), alignment)
+    }
+}
+
+/// The largest chunk that may be used for `size` bytes with `slack` more.
+pub(super) fn with_slack(size: usize, slack: usize) -> usize {
+    size.saturating_add(slack.min(MAX_PADDING / 2))
+}
+
+/// Whether an address is a multiple of an alignment, which 0 leaves open.
+pub(super) fn is_aligned(address: NonZeroUsize, alignment: usize) -> bool {
+    alignment == 0 || address.get().is_multiple_of(alignment)
 }

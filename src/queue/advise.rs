@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use super::RawQueue;
 use super::copy::not_null;
+use super::raw::RawQueue;
 use crate::error::Result;
 use crate::event::Event;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
-use super::RawQueue;
+use super::raw::RawQueue;
 use crate::error::Result;
 use crate::event::Event;
 

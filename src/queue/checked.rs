@@ -2,7 +2,9 @@
 
 use std::ops::Deref;
 
-use super::{Completion, Operation, RawQueue};
+use super::operation::Operation;
+use super::raw::RawQueue;
+use super::submission::Completion;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};

@@ -4,8 +4,7 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use super::RawQueue;
-use super::overlap::overlap;
+use super::raw::RawQueue;
 use super::submission::{After, Completion};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -39,31 +38,6 @@ static PATTERNS: [u8; 256] = {
 };
 
 impl RawQueue {
-    /// Submits a copy; `None` when it is complete already. The ranges may overlap: the copy then goes through at most 16 MiB of
-    /// device memory in several operations, of which the event is the last one's. If one of these cannot be submitted, this
-    /// waits for those before it.
-    ///
-    /// # Errors
-    /// [`Error::Operation`] with Level Zero's result; for ranges that overlap, the error of the allocation.
-    ///
-    /// # Safety
-    /// Both ranges must be USM of this context or host memory, and be valid and without conflicting accesses until the event
-    /// is complete ([`retain`](Self::retain) can hold their owners).
-    pub unsafe fn copy_raw(
-        &self,
-        destination: *mut c_void,
-        source: *const c_void,
-        size: usize,
-        completion: Completion,
-    ) -> Result<Option<Event>> {
-        if overlap(destination.addr(), source.addr(), size) {
-            // SAFETY: as for this function.
-            return unsafe { self.copy_overlapping(destination, source, size) };
-        }
-        // SAFETY: as for this function.
-        unsafe { self.copy_disjoint("copy", destination, source, size, completion, None) }
-    }
-
     /// As [`copy_raw`](Self::copy_raw), of ranges that are the same or do not overlap, for an operation with this name. If the
     /// submission of `first`, the operation before it, has failed, so does this one.
     ///

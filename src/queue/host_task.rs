@@ -1,34 +1,10 @@
 //! Host tasks: functions on a host thread whose completion is an event, on which operations can wait.
 
-use std::cell::Cell;
-use std::io;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread;
 
-use zeusm_process::Mutex;
-
-use super::{RawQueue, user_code};
+use super::raw::RawQueue;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::exit::{Section, wait_at_exit};
-
-pub(super) type Task = Box<dyn FnOnce() + Send>;
-
-/// The thread for a queue's host tasks, started with the first one; it ends when the sender is dropped. The queue is in-order,
-/// so executing its tasks sequentially causes no delay.
-#[derive(Default)]
-pub(super) struct Worker(Mutex<Option<mpsc::Sender<Task>>>);
-
-thread_local! {
-    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether the caller is a task of any queue.
-pub(super) fn is_task() -> bool {
-    IS_WORKER.get()
-}
 
 /// Signals the event when dropped: after the task has returned, has panicked, or was dropped without running.
 struct Signal {
@@ -74,51 +50,6 @@ impl RawQueue {
             signal.answer = task();
         }))?;
         Ok(event)
-    }
-}
-
-impl Worker {
-    /// Sends the task to the thread. The caller never runs it: a task may wait for work that needs what the caller holds, a
-    /// lock or Python's GIL.
-    ///
-    /// # Errors
-    /// [`Error::NoThread`] when the thread cannot be started.
-    pub(super) fn send(&self, task: Task) -> Result<()> {
-        let mut tasks = self.0.lock();
-        let sender = match &mut *tasks {
-            Some(sender) => sender,
-            none => none.insert(start()?),
-        };
-        let sent = sender.send(task);
-        // A task that is not sent is dropped with what it owns, which may be the queue.
-        drop(tasks);
-        sent.map_err(|_| Error::NoThread {
-            cause: io::ErrorKind::BrokenPipe.into(),
-        })
-    }
-}
-
-/// Starts a thread that runs the tasks until the sender is dropped.
-fn start() -> Result<mpsc::Sender<Task>> {
-    // The thread outlives the main program.
-    static AT_EXIT: AtomicBool = AtomicBool::new(false);
-    if !AT_EXIT.swap(true, Ordering::Relaxed) {
-        wait_at_exit();
-    }
-    let (sender, tasks) = mpsc::channel();
-    thread::Builder::new()
-        .name("zeusm-host-task".to_owned())
-        .spawn(move || run_all(&tasks))
-        .map_err(|cause| Error::NoThread { cause })?;
-    Ok(sender)
-}
-
-/// Runs the tasks until the queue is dropped.
-fn run_all(tasks: &mpsc::Receiver<Task>) {
-    IS_WORKER.set(true);
-    for task in tasks {
-        let _section = Section::enter();
-        user_code::run(task);
     }
 }
 

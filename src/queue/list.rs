@@ -1,5 +1,6 @@
 //! The command list of a queue, with its events and the operations in flight.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::mem;
 use std::ptr;
@@ -11,15 +12,26 @@ use level_zero_sys as sys;
 use zeusm_process::{Condvar, Mutex, MutexGuard};
 
 use super::command_list::CommandList;
-use super::host_task::Worker;
 use super::recorded::Recorded;
-use super::retained::Retained;
+use super::retained::{Retained, may_drop};
+use super::user_code;
+use super::worker::Worker;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventPool, retry};
+use crate::exit::Section;
 use crate::history::InFlight;
 use crate::pool::retry_out_of_memory;
+
+/// The timeout of the wait for drops on other threads. Such a thread may wait for Python's GIL, on a busy machine for seconds.
+/// It may also run code that waits for a lock that the caller has, and then only the timeout ends the wait.
+const DROP_TIMEOUT: Duration = Duration::from_secs(10);
+
+thread_local! {
+    /// Whether this thread is dropping operands, of any queue.
+    static IS_DROPPING: Cell<bool> = const { Cell::new(false) };
+}
 
 /// A command list and its operations.
 pub(super) struct List {
@@ -238,6 +250,71 @@ impl List {
         }
         state.end = Some((number, event));
         Ok(())
+    }
+
+    /// Drops the operands of complete operations outside the lock, as a drop may run arbitrary code. One after the other: a
+    /// thread whose drop is delayed delays no other operands.
+    pub(super) fn drop_complete(&self) {
+        while may_drop() {
+            let begun = self.state.lock().retained.begin_drop();
+            let Some((operands, begun)) = begun else {
+                return;
+            };
+            let dropping = Dropping::new(self, begun);
+            // The caller may have submitted an operation whose operands a panic would drop.
+            user_code::run(|| drop(operands));
+            drop(dropping);
+        }
+    }
+
+    /// Drops the operands of complete operations, and waits until those that other threads have begun to drop are dropped,
+    /// with a timeout.
+    pub(super) fn reclaim(&self) {
+        self.drop_complete();
+        // A drop that calls this would wait for itself, or for another such drop, which may be one of another queue's operands.
+        if !may_drop() || IS_DROPPING.get() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let last = state.retained.last_drop();
+        let is_begun = |state: &mut State| state.retained.is_dropping(last);
+        if is_begun(&mut state) {
+            drop(state);
+            // The other thread may wait for ever for Python's GIL, once the interpreter exits.
+            Section::outside(|| {
+                drop(
+                    self.dropped
+                        .wait_while(self.state.lock(), DROP_TIMEOUT, is_begun),
+                );
+            });
+        }
+    }
+}
+
+/// A drop on this thread, whose end is recorded when this is dropped.
+struct Dropping<'a> {
+    list: &'a List,
+    number: u64,
+    was_dropping: bool,
+}
+
+impl<'a> Dropping<'a> {
+    fn new(list: &'a List, number: u64) -> Self {
+        Self {
+            list,
+            number,
+            was_dropping: IS_DROPPING.replace(true),
+        }
+    }
+}
+
+impl Drop for Dropping<'_> {
+    fn drop(&mut self) {
+        IS_DROPPING.set(self.was_dropping);
+        let mut state = self.list.state.lock();
+        state.retained.end_drop(self.number);
+        drop(state);
+        self.list.dropped.notify_all();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::RawQueue;
+use super::raw::RawQueue;
 use crate::error::Result;
 use crate::event::Event;
 

@@ -1,8 +1,9 @@
-//! Copies between overlapping parts of memory, through staging memory.
+//! Copies of ranges that may overlap, then through staging memory.
 
 use std::ffi::c_void;
 
-use super::{Completion, RawQueue};
+use super::raw::RawQueue;
+use super::submission::Completion;
 use crate::error::Result;
 use crate::event::Event;
 use crate::kind::UsmKind;
@@ -12,12 +13,37 @@ use crate::usm::Allocation;
 const STAGING: usize = 16 << 20;
 
 impl RawQueue {
+    /// Submits a copy; `None` when it is complete already. The ranges may overlap: the copy then goes through at most 16 MiB of
+    /// device memory in several operations, of which the event is the last one's. If one of these cannot be submitted, this
+    /// waits for those before it.
+    ///
+    /// # Errors
+    /// [`Error::Operation`] with Level Zero's result; for ranges that overlap, the error of the allocation.
+    ///
+    /// # Safety
+    /// Both ranges must be USM of this context or host memory, and be valid and without conflicting accesses until the event
+    /// is complete ([`retain`](Self::retain) can hold their owners).
+    pub unsafe fn copy_raw(
+        &self,
+        destination: *mut c_void,
+        source: *const c_void,
+        size: usize,
+        completion: Completion,
+    ) -> Result<Option<Event>> {
+        if overlap(destination.addr(), source.addr(), size) {
+            // SAFETY: as for this function.
+            return unsafe { self.copy_overlapping(destination, source, size) };
+        }
+        // SAFETY: as for this function.
+        unsafe { self.copy_disjoint("copy", destination, source, size, completion, None) }
+    }
+
     /// Submits a copy between ranges that overlap: a GPU copies the bytes of one operation in any order. The staging memory is
     /// retained until the last operation is complete.
     ///
     /// # Safety
     /// As for [`copy_raw`](Self::copy_raw).
-    pub(super) unsafe fn copy_overlapping(
+    unsafe fn copy_overlapping(
         &self,
         destination: *mut c_void,
         source: *const c_void,

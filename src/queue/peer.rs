@@ -7,8 +7,8 @@ use level_zero_sys as sys;
 
 use super::copy::not_null;
 use super::overlap::parts;
-use super::submission::After;
-use super::{Completion, RawQueue};
+use super::raw::RawQueue;
+use super::submission::{After, Completion};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::Event;

@@ -5,7 +5,6 @@ use std::sync::{Arc, Weak};
 
 use zeusm_process::Mutex;
 
-use super::RawQueue;
 use crate::device::Clocks;
 use crate::event::Event;
 use crate::history::{self, Executed, InFlight, Operation};
@@ -29,14 +28,14 @@ struct State {
 }
 
 /// A submitted operation.
-struct Submission {
-    name: &'static str,
-    size: usize,
+pub(super) struct Submission {
+    pub(super) name: &'static str,
+    pub(super) size: usize,
     /// The number of the operation in the order of its queue.
-    number: u64,
+    pub(super) number: u64,
     /// The clocks before the submission.
-    clocks: Clocks,
-    event: Event,
+    pub(super) clocks: Clocks,
+    pub(super) event: Event,
 }
 
 impl Recorded {
@@ -48,7 +47,7 @@ impl Recorded {
         })
     }
 
-    fn add(self: &Arc<Self>, submission: Submission) {
+    pub(super) fn add(self: &Arc<Self>, submission: Submission) {
         let mut state = self.state.lock();
         // With the lock, as `history::stop` clears the list after it has switched the recording off.
         if !history::is_recording() {
@@ -114,27 +113,5 @@ impl InFlight for Recorded {
     fn clear(&self) {
         let submissions = std::mem::take(&mut self.state.lock().submissions);
         drop(submissions);
-    }
-}
-
-impl RawQueue {
-    /// The clocks before an operation that the history is to record.
-    pub(super) fn clocks_if_recorded(&self) -> Option<Clocks> {
-        if !history::is_recording() {
-            return None;
-        }
-        self.device().clocks().ok()
-    }
-
-    /// Has the history record an operation that was submitted after `clocks` and signals `event`.
-    pub(super) fn record(&self, name: &'static str, size: usize, clocks: Clocks, event: &Event) {
-        let Ok(list) = self.list() else { return };
-        list.recorded.add(Submission {
-            name,
-            size,
-            number: event.number_in(&list.events).unwrap_or_default(),
-            clocks,
-            event: event.clone(),
-        });
     }
 }

@@ -1,26 +1,16 @@
-//! The operands that a queue retains for its operations in flight, and their drop once these are complete.
+//! The operands that a queue retains for its operations in flight.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::mem;
-use std::time::Duration;
 
-use super::list::{List, State};
-use super::{RawQueue, user_code};
 use crate::event::Event;
-use crate::exit::Section;
-
-/// The timeout of the wait for drops on other threads. Such a thread may wait for Python's GIL, on a busy machine for seconds.
-/// It may also run code that waits for a lock that the caller has, and then only the timeout ends the wait.
-const DROP_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Operands = Box<dyn Any + Send>;
 
 thread_local! {
     static WITHOUT_DROPS: Cell<bool> = const { Cell::new(false) };
-    /// Whether this thread is dropping operands, of any queue.
-    static IS_DROPPING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Calls `submit`, in which queues drop no operands of complete operations on this thread, for a caller whose state must not be
@@ -126,7 +116,7 @@ impl Retained {
     }
 
     /// Takes the operands of one complete operation, and records that this thread is dropping them: the number of the drop.
-    fn begin_drop(&mut self) -> Option<(Operands, u64)> {
+    pub(super) fn begin_drop(&mut self) -> Option<(Operands, u64)> {
         let operands = match self.own.front() {
             Some((_, event, _)) if event.is_over() => self.own.pop_front()?.2,
             _ => {
@@ -138,90 +128,19 @@ impl Retained {
         self.drops.push(self.begun);
         Some((operands, self.begun))
     }
-}
 
-impl RawQueue {
-    /// Drops the operands of complete operations, except those that other threads are dropping. A panic in the drop of operands
-    /// ends there, as queues drop them in many of their functions.
-    pub fn drop_complete(&self) {
-        if let Some(list) = self.inner.list.get() {
-            list.drop_complete();
-        }
+    /// The number of the last drop that was begun.
+    pub(super) fn last_drop(&self) -> u64 {
+        self.begun
     }
 
-    /// Drops the operands of complete operations. If other threads are dropping operands, this waits for them, with a timeout
-    /// of ten seconds. In a drop of operands it does not wait.
-    pub fn reclaim(&self) {
-        if let Some(list) = self.inner.list.get() {
-            list.reclaim();
-        }
-    }
-}
-
-impl List {
-    /// Drops the operands of complete operations outside the lock, as a drop may run arbitrary code. One after the other: a
-    /// thread whose drop is delayed delays no other operands.
-    pub(super) fn drop_complete(&self) {
-        while may_drop() {
-            let begun = self.state.lock().retained.begin_drop();
-            let Some((operands, begun)) = begun else {
-                return;
-            };
-            let dropping = Dropping::new(self, begun);
-            // The caller may have submitted an operation whose operands a panic would drop.
-            user_code::run(|| drop(operands));
-            drop(dropping);
-        }
+    /// Whether a drop up to this number has not ended.
+    pub(super) fn is_dropping(&self, last: u64) -> bool {
+        self.drops.iter().any(|&number| number <= last)
     }
 
-    /// Drops the operands of complete operations, and waits until those that other threads have begun to drop are dropped,
-    /// with a timeout.
-    pub(super) fn reclaim(&self) {
-        self.drop_complete();
-        // A drop that calls this would wait for itself, or for another such drop, which may be one of another queue's operands.
-        if !may_drop() || IS_DROPPING.get() {
-            return;
-        }
-        let mut state = self.state.lock();
-        let last = state.retained.begun;
-        let is_begun =
-            |state: &mut State| state.retained.drops.iter().any(|&number| number <= last);
-        if is_begun(&mut state) {
-            drop(state);
-            // The other thread may wait for ever for Python's GIL, once the interpreter exits.
-            Section::outside(|| {
-                drop(
-                    self.dropped
-                        .wait_while(self.state.lock(), DROP_TIMEOUT, is_begun),
-                );
-            });
-        }
-    }
-}
-
-/// A drop on this thread, whose end is recorded when this is dropped.
-struct Dropping<'a> {
-    list: &'a List,
-    number: u64,
-    was_dropping: bool,
-}
-
-impl<'a> Dropping<'a> {
-    fn new(list: &'a List, number: u64) -> Self {
-        Self {
-            list,
-            number,
-            was_dropping: IS_DROPPING.replace(true),
-        }
-    }
-}
-
-impl Drop for Dropping<'_> {
-    fn drop(&mut self) {
-        IS_DROPPING.set(self.was_dropping);
-        let mut state = self.list.state.lock();
-        state.retained.drops.retain(|it| *it != self.number);
-        drop(state);
-        self.list.dropped.notify_all();
+    /// Records the end of a drop.
+    pub(super) fn end_drop(&mut self, number: u64) {
+        self.drops.retain(|it| *it != number);
     }
 }

@@ -9,12 +9,15 @@ use std::time::Duration;
 use level_zero_sys as sys;
 use zeusm_process::MutexGuard;
 
-use super::RawQueue;
 use super::list::{List, Retired, State};
+use super::raw::RawQueue;
+use super::recorded::Submission;
 use super::retained::may_drop;
 use super::user_code;
+use crate::device::Clocks;
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::history;
 
 /// The timeout of a spin wait; a GPU needs about ten microseconds for a small operation.
 const SPIN_TIMEOUT: Duration = Duration::from_micros(20);
@@ -132,6 +135,26 @@ impl RawQueue {
             self.record(operation, size, clocks, event);
         }
         Ok(event)
+    }
+
+    /// The clocks before an operation that the history is to record.
+    fn clocks_if_recorded(&self) -> Option<Clocks> {
+        if !history::is_recording() {
+            return None;
+        }
+        self.device().clocks().ok()
+    }
+
+    /// Has the history record an operation that was submitted after `clocks` and signals `event`.
+    fn record(&self, name: &'static str, size: usize, clocks: Clocks, event: &Event) {
+        let Ok(list) = self.list() else { return };
+        list.recorded.add(Submission {
+            name,
+            size,
+            number: event.number_in(&list.events).unwrap_or_default(),
+            clocks,
+            event: event.clone(),
+        });
     }
 
     /// Submits an operation without bytes, which is complete when its wait list is; `None` without one.
@@ -269,6 +292,22 @@ impl RawQueue {
         let operands = Box::new(operands);
         let mut state = list.state.lock();
         state.retained.insert(number, event.clone(), operands);
+    }
+
+    /// Drops the operands of complete operations, except those that other threads are dropping. A panic in the drop of operands
+    /// ends there, as queues drop them in many of their functions.
+    pub fn drop_complete(&self) {
+        if let Some(list) = self.inner.list.get() {
+            list.drop_complete();
+        }
+    }
+
+    /// Drops the operands of complete operations. If other threads are dropping operands, this waits for them, with a timeout
+    /// of ten seconds. In a drop of operands it does not wait.
+    pub fn reclaim(&self) {
+        if let Some(list) = self.inner.list.get() {
+            list.reclaim();
+        }
     }
 
     /// Whether no operation is in flight. It does not block: while another thread is submitting, it returns `false`.

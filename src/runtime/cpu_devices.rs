@@ -2,8 +2,8 @@
 
 use level_zero_sys as sys;
 
-use super::Runtime;
 use super::extension::Extension;
+use super::serving::Runtime;
 use crate::call::last_error;
 use crate::error::{Error, Result};
 
@@ -66,7 +66,7 @@ impl Runtime {
             sys::ZE_RESULT_SUCCESS => Ok(()),
             sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE => Err(Error::DevicesListed),
             sys::ZE_RESULT_ERROR_INVALID_ARGUMENT => Err(Error::InvalidCpuDevices {
-                reason: last_error(runtime.library, driver.handle()),
+                reason: last_error(runtime.library(), driver.handle()),
             }),
             result => Err(Error::Call {
                 function: "zeusmDriverPresentDevices",

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::{mem, ptr};
 
-use super::Runtime;
+use super::serving::Runtime;
 use crate::device::Driver;
 use crate::error::{Error, Result};
 
@@ -21,7 +21,7 @@ impl Extension {
     /// [`Error::NotCpuRuntime`] when another runtime was selected, and the errors of [`Runtime::select`].
     pub(super) fn get() -> Result<Self> {
         let runtime = Runtime::select()?;
-        match Driver::all(runtime.library)?.into_iter().next() {
+        match Driver::all(runtime.library())?.into_iter().next() {
             Some(driver) => Ok(Self { runtime, driver }),
             None => Err(runtime.is_not_cpu()),
         }
@@ -40,7 +40,7 @@ impl Extension {
         // SAFETY: the driver is alive, the name ends in a null, and the address outlives the call.
         unsafe {
             call!(
-                self.runtime.library,
+                self.runtime.library(),
                 zeDriverGetExtensionFunctionAddress(
                     self.driver.handle(),
                     name.as_ptr(),

@@ -2,8 +2,8 @@
 
 use level_zero_sys as sys;
 
-use super::Runtime;
 use super::extension::Extension;
+use super::serving::Runtime;
 use crate::device::Driver;
 use crate::error::Result;
 

@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::{Runtime, RuntimeKind};
+use super::serving::{Runtime, RuntimeKind};
 use crate::error::{Error, Result};
 
 /// The system's loader, with the devices that it finds.

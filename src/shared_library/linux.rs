@@ -5,6 +5,8 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use libloading::os::unix;
+
 /// The path of the library that contains the code at `address`.
 pub(crate) fn path_of(address: *const c_void) -> Option<PathBuf> {
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
@@ -43,6 +45,15 @@ pub(crate) fn function(name: &CStr, function: &CStr) -> Option<*const c_void> {
     found
         .filter(|address| !address.is_null())
         .map(<*mut c_void>::cast_const)
+}
+
+/// Looks a function up in `library` and its dependencies.
+///
+/// # Safety
+/// `F` must be the type of the function.
+pub(crate) unsafe fn symbol<F: Copy>(library: &unix::Library, name: &CStr) -> Option<F> {
+    // SAFETY: the caller guarantees that `F` is the type of the function; the library stays open.
+    unsafe { library.get::<F>(name) }.ok().map(|found| *found)
 }
 
 fn with_loaded<T>(name: &CStr, then: impl FnOnce(*mut c_void) -> T) -> Option<T> {

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{find, function, is_loaded, path_of};
+pub(crate) use linux::{find, function, is_loaded, path_of, symbol};
 
 #[cfg(windows)]
 mod windows;

@@ -1,6 +1,22 @@
-//! The errors in the fields of the interface.
+//! The limits of the interface, and the errors in its fields.
 
-use super::{Allocation, Extent, MAX_DEPTH, MAX_FIELDS, MAX_NDIM, VERSION};
+use std::ops::Range;
+
+/// The only version that dpctl's documentation defines.
+pub const VERSION: i64 = 1;
+
+/// The most dimensions that NumPy and the buffer protocol (`PyBUF_MAX_NDIM`) support.
+pub const MAX_NDIM: usize = 64;
+
+/// The largest depth of nested records.
+///
+/// Code that reads a Python `descr` has to check the depth itself, as a Python list can contain itself.
+pub const MAX_DEPTH: usize = 32;
+
+/// The most fields of a record, with those of the records in it.
+///
+/// Code that reads a Python `descr` has to count them itself, as a Python list can contain another one many times.
+pub const MAX_FIELDS: usize = 1 << 16;
 
 /// Why a `__sycl_usm_array_interface__` is invalid; each message names the field and its value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -148,28 +164,30 @@ pub enum Error {
     #[error(
         "'shape', 'strides' and 'offset' lead to bytes {}..{} from the pointer in 'data', {pointer:#x}, which are \
          outside the address space",
-        .extent.start(), .extent.end()
+        .extent.start, .extent.end
     )]
     OutsideAddressSpace {
         /// The pointer.
         pointer: usize,
         /// The bytes touched, relative to the pointer.
-        extent: Extent,
+        extent: Range<isize>,
     },
     /// The elements are outside of the allocation that the pointer belongs to.
     #[error(
         "the array touches bytes {}..{} from its pointer {pointer:#x}, but the allocation is {} bytes at {:#x} \
          ({}..{} from the pointer)",
-        .extent.start(), .extent.end(), .allocation.size, .allocation.base,
-        .allocation.base as i128 - *.pointer as i128,
-        .allocation.base as i128 + .allocation.size as i128 - *.pointer as i128
+        .extent.start, .extent.end, .size, .base,
+        *.base as i128 - *.pointer as i128,
+        *.base as i128 + *.size as i128 - *.pointer as i128
     )]
     OutsideAllocation {
         /// The pointer.
         pointer: usize,
         /// The bytes touched, relative to the pointer.
-        extent: Extent,
-        /// The allocation that Level Zero reports for the pointer.
-        allocation: Allocation,
+        extent: Range<isize>,
+        /// The first address of the allocation that Level Zero reports for the pointer.
+        base: usize,
+        /// The allocation's size in bytes.
+        size: usize,
     },
 }

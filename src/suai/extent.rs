@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Error;
+use super::error::Error;
 
 /// The range of bytes that an array touches, relative to its pointer; empty when it has no elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,7 +62,7 @@ impl Extent {
             .map(|(start, end)| start..end)
             .ok_or(Error::OutsideAddressSpace {
                 pointer,
-                extent: *self,
+                extent: self.bytes(),
             })
     }
 
@@ -82,8 +82,9 @@ impl Extent {
         } else {
             Err(Error::OutsideAllocation {
                 pointer,
-                extent: *self,
-                allocation,
+                extent: self.bytes(),
+                base: allocation.base,
+                size: allocation.size,
             })
         }
     }

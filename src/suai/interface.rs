@@ -1,9 +1,9 @@
 //! The dictionary's fields, and the validated interface.
 
-use super::{Allocation, ElementType, Error, Layout, Record};
-
-/// The only version that dpctl's documentation defines.
-pub const VERSION: i64 = 1;
+use super::error::{Error, VERSION};
+use super::extent::Allocation;
+use super::layout::Layout;
+use super::record::{ElementType, Record};
 
 /// The dictionary's fields as found; `None` where the key is absent or its value is Python's `None`.
 ///

@@ -4,7 +4,7 @@ use std::ffi::{c_long, c_ulong};
 use std::fmt;
 use std::str::FromStr;
 
-use super::Error;
+use super::error::Error;
 
 /// The kind of an item (NumPy, "The array interface protocol", `typestr`; dpctl's documentation allows the numeric kinds,
 /// NumPy's also `V`).

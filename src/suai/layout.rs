@@ -1,9 +1,7 @@
 //! The validated shape, strides and offset of an array.
 
-use super::{Error, Extent};
-
-/// The most dimensions that NumPy and the buffer protocol (`PyBUF_MAX_NDIM`) support.
-pub const MAX_NDIM: usize = 64;
+use super::error::{Error, MAX_NDIM};
+use super::extent::Extent;
 
 /// The positions of an array's elements relative to its pointer. Its sizes, strides and distances in bytes are validated: none
 /// of them overflows an `isize`.

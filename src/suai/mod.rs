@@ -36,12 +36,12 @@ mod record;
 mod regions;
 mod view;
 
-pub use error::Error;
+pub use error::{Error, MAX_DEPTH, MAX_FIELDS, MAX_NDIM, VERSION};
 pub use extent::{Allocation, Extent};
-pub use interface::{Fields, Flag, Interface, VERSION};
+pub use interface::{Fields, Flag, Interface};
 pub use item::{ByteOrder, DlpackType, ItemType, Kind};
-pub use layout::{Layout, MAX_NDIM};
-pub use record::{ElementType, MAX_DEPTH, MAX_FIELDS, Record, RecordField};
+pub use layout::Layout;
+pub use record::{ElementType, Record, RecordField};
 pub use regions::{Region, Regions};
 pub use view::{Index, Order, ViewError};
 

@@ -3,18 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::layout::MAX_NDIM;
-use super::{Error, ItemType, Kind};
-
-/// The largest depth of nested records.
-///
-/// Code that reads a Python `descr` has to check the depth itself, as a Python list can contain itself.
-pub const MAX_DEPTH: usize = 32;
-
-/// The most fields of a record, with those of the records in it.
-///
-/// Code that reads a Python `descr` has to count them itself, as a Python list can contain another one many times.
-pub const MAX_FIELDS: usize = 1 << 16;
+use super::error::{Error, MAX_DEPTH, MAX_NDIM};
+use super::item::{ItemType, Kind};
 
 /// The type of an element, or of a field: a plain item or a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -2,49 +2,9 @@
 
 use level_zero_sys as sys;
 
-use super::library::Functions;
-use super::reference::sealed::{self, Calls, Comparison};
-use super::reference::{Capsule, Class, Comparable, Reference};
-use super::{DeviceRef, Error};
+use super::classes::{ContextRef, DeviceRef};
+use super::error::Error;
 use crate::usm::UsmKind;
-
-/// The class `sycl::context`.
-#[derive(Debug)]
-pub enum Context {}
-
-/// A SYCL context (`DPCTLSyclContextRef`).
-pub type ContextRef = Reference<Context>;
-
-impl Class for Context {
-    const NAME: &'static str = "SYCL context";
-}
-
-impl Capsule for Context {
-    const NAME: &'static std::ffi::CStr = c"SyclContextRef";
-    const USED_NAME: &'static std::ffi::CStr = c"used_SyclContextRef";
-}
-
-impl Comparable for Context {}
-
-impl sealed::Class for Context {
-    fn calls(functions: &Functions) -> Calls {
-        Calls {
-            copy_name: "DPCTLContext_Copy",
-            copy: functions.context_copy,
-            delete: functions.context_delete,
-            backend: functions.context_backend,
-        }
-    }
-}
-
-impl sealed::Comparable for Context {
-    fn comparison(functions: &Functions) -> Comparison {
-        Comparison {
-            are_eq: functions.context_are_eq,
-            hash: functions.context_hash,
-        }
-    }
-}
 
 impl ContextRef {
     /// The native Level Zero context. SYCL owns it, and keeps it as long as a reference to this context lives.

@@ -4,44 +4,11 @@ use std::ffi::{CString, c_int};
 
 use level_zero_sys as sys;
 
-use super::library::{Functions, Library, RawRef};
-use super::reference::sealed::{self, Calls, Comparison};
-use super::reference::{Class, Comparable, Reference};
-use super::{Backend, ContextRef, DeviceType, Error};
-
-/// The class `sycl::device`.
-#[derive(Debug)]
-pub enum Device {}
-
-/// A SYCL device (`DPCTLSyclDeviceRef`). dpctl has no capsules for devices: `SyclDevice.addressof_ref()` returns the address
-/// of the reference.
-pub type DeviceRef = Reference<Device>;
-
-impl Class for Device {
-    const NAME: &'static str = "SYCL device";
-}
-
-impl Comparable for Device {}
-
-impl sealed::Class for Device {
-    fn calls(functions: &Functions) -> Calls {
-        Calls {
-            copy_name: "DPCTLDevice_Copy",
-            copy: functions.device_copy,
-            delete: functions.device_delete,
-            backend: functions.device_backend,
-        }
-    }
-}
-
-impl sealed::Comparable for Device {
-    fn comparison(functions: &Functions) -> Comparison {
-        Comparison {
-            are_eq: functions.device_are_eq,
-            hash: functions.device_hash,
-        }
-    }
-}
+use super::backend::{Backend, DeviceType};
+use super::classes::{ContextRef, Device, DeviceRef};
+use super::error::Error;
+use super::library::{Library, RawRef};
+use super::reference::sealed;
 
 impl DeviceRef {
     /// The device of SYCL's default selector, as `dpctl.SyclDevice()`. It may belong to any backend.

@@ -4,20 +4,11 @@ use std::time::{Duration, Instant};
 
 use level_zero_sys as sys;
 
-use super::library::Functions;
+use super::classes::{ContextRef, EventRef};
+use super::error::Error;
 use super::poll::Poll;
-use super::reference::sealed::{self, Calls};
-use super::reference::{Capsule, Class, Reference};
-use super::{ContextRef, Error, QueueRef};
 use crate::device::Device;
 use crate::runtime::Runtime;
-
-/// The class `sycl::event`.
-#[derive(Debug)]
-pub enum Event {}
-
-/// A SYCL event (`DPCTLSyclEventRef`).
-pub type EventRef = Reference<Event>;
 
 /// `sycl::backend::ext_oneapi_level_zero`.
 const LEVEL_ZERO: std::ffi::c_char = 2;
@@ -41,26 +32,6 @@ const LOSS_INTERVAL: Duration = Duration::from_millis(100);
 /// The time after the loss of a device in which an event may be waited for that may be of another one: SYCL does not tell its
 /// device.
 const OTHER_DEVICE: Duration = Duration::from_secs(5);
-
-impl Class for Event {
-    const NAME: &'static str = "SYCL event";
-}
-
-impl Capsule for Event {
-    const NAME: &'static std::ffi::CStr = c"SyclEventRef";
-    const USED_NAME: &'static std::ffi::CStr = c"used_SyclEventRef";
-}
-
-impl sealed::Class for Event {
-    fn calls(functions: &Functions) -> Calls {
-        Calls {
-            copy_name: "DPCTLEvent_Copy",
-            copy: functions.event_copy,
-            delete: functions.event_delete,
-            backend: functions.event_backend,
-        }
-    }
-}
 
 impl EventRef {
     /// Makes a SYCL event in a Level Zero context, with its native event. The event is complete until the native event is
@@ -140,19 +111,6 @@ impl EventRef {
             let are_all = lost.len() == devices.len();
             loss = lost.into_iter().next();
             are_all || since.get_or_insert_with(Instant::now).elapsed() > OTHER_DEVICE
-        });
-        loss.filter(|_| !self.is_complete()).map_or(Ok(()), Err)
-    }
-
-    /// As [`wait`](Self::wait), for an event of a queue, whose device alone counts.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn wait_of(&self, queue: &QueueRef) -> crate::error::Result<()> {
-        let mut loss = None;
-        self.wait_unless(|| {
-            loss = queue.check_alive().err();
-            loss.is_some()
         });
         loss.filter(|_| !self.is_complete()).map_or(Ok(()), Err)
     }

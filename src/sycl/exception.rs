@@ -11,8 +11,8 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use libloading::os::unix;
 use once_cell::race::OnceBox;
 
-use super::Error;
-use super::library::symbol;
+use super::error::Error;
+use crate::shared_library::symbol;
 
 /// The size of `_Unwind_Exception` on x86-64, after which the thrown object begins.
 const HEADER: usize = 32;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use libloading::os::unix;
 use once_cell::race::OnceBox;
 
-use super::Error;
+use super::error::Error;
 use super::exception::Handler;
-use crate::shared_library;
+use crate::shared_library::{self, symbol};
 
 /// A pointer to an object of a SYCL class: `DPCTLSyclContextRef` and the like in dpctl's headers.
 pub type RawRef = *mut c_void;
@@ -293,15 +293,6 @@ fn version(sycl: &Path) -> u32 {
     digits
         .and_then(|digits| digits.parse().ok())
         .unwrap_or_default()
-}
-
-/// Looks a function up in `library` and its dependencies.
-///
-/// # Safety
-/// `F` must be the type of the function.
-pub(super) unsafe fn symbol<F: Copy>(library: &unix::Library, name: &CStr) -> Option<F> {
-    // SAFETY: the caller guarantees that `F` is the type of the function; the library stays open.
-    unsafe { library.get::<F>(name) }.ok().map(|found| *found)
 }
 
 #[cfg(test)]

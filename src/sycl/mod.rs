@@ -13,6 +13,7 @@
 
 mod adapter;
 mod backend;
+mod classes;
 mod context;
 mod device;
 mod error;
@@ -25,18 +26,12 @@ mod reference;
 
 pub use adapter::has_second_adapter;
 pub use backend::{Backend, DeviceType};
-pub use context::ContextRef;
-pub use device::DeviceRef;
+pub use classes::{ContextRef, DeviceRef, EventRef, QueueRef};
 pub use error::Error;
-pub use event::EventRef;
 pub use library::{Library, RawRef};
-pub use queue::QueueRef;
 pub use reference::{Capsule, Class, Comparable, Reference};
 
 /// The classes of a [`Reference`].
 pub mod class {
-    pub use super::context::Context;
-    pub use super::device::Device;
-    pub use super::event::Event;
-    pub use super::queue::Queue;
+    pub use super::classes::{Context, Device, Event, Queue};
 }

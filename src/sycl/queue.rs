@@ -4,50 +4,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::library::{Functions, Library};
+use super::classes::{ContextRef, DeviceRef, EventRef, QueueRef};
+use super::error::Error;
+use super::library::Library;
 use super::poll::Poll;
-use super::reference::sealed::{self, Calls, Comparison};
-use super::reference::{Capsule, Class, Comparable, Reference};
-use super::{ContextRef, DeviceRef, Error, EventRef};
 use crate::runtime::Runtime;
-
-/// The class `sycl::queue`.
-#[derive(Debug)]
-pub enum Queue {}
-
-/// A SYCL queue (`DPCTLSyclQueueRef`).
-pub type QueueRef = Reference<Queue>;
-
-impl Class for Queue {
-    const NAME: &'static str = "SYCL queue";
-}
-
-impl Capsule for Queue {
-    const NAME: &'static std::ffi::CStr = c"SyclQueueRef";
-    const USED_NAME: &'static std::ffi::CStr = c"used_SyclQueueRef";
-}
-
-impl Comparable for Queue {}
-
-impl sealed::Class for Queue {
-    fn calls(functions: &Functions) -> Calls {
-        Calls {
-            copy_name: "DPCTLQueue_Copy",
-            copy: functions.queue_copy,
-            delete: functions.queue_delete,
-            backend: functions.queue_backend,
-        }
-    }
-}
-
-impl sealed::Comparable for Queue {
-    fn comparison(functions: &Functions) -> Comparison {
-        Comparison {
-            are_eq: functions.queue_are_eq,
-            hash: functions.queue_hash,
-        }
-    }
-}
 
 /// The first version of libsycl whose empty queues have no pending work.
 const RELIABLE_EMPTY: u32 = 9;
@@ -213,8 +174,21 @@ impl QueueRef {
         self.wait()
     }
 
+    /// Waits for an event of the queue as [`EventRef::wait`] does, but only the queue's device counts.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn wait_for(&self, event: &EventRef) -> crate::error::Result<()> {
+        let mut loss = None;
+        event.wait_unless(|| {
+            loss = self.check_alive().err();
+            loss.is_some()
+        });
+        loss.filter(|_| !event.is_complete()).map_or(Ok(()), Err)
+    }
+
     /// Checks that the driver does not report the queue's device as lost.
-    pub(super) fn check_alive(&self) -> crate::error::Result<()> {
+    fn check_alive(&self) -> crate::error::Result<()> {
         let device = self.device().and_then(|device| device.native());
         let (Ok(device), Ok(runtime)) = (device, Runtime::get()) else {
             return Ok(());

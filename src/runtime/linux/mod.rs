@@ -11,7 +11,7 @@ pub use cpu::CPU_LIBRARY_VARIABLE;
 pub(in crate::runtime) use cpu::load as load_cpu_runtime;
 pub use gpu::{GpuNode, gpu_nodes};
 
-use super::{LOADER, Runtime, RuntimeKind};
+use super::serving::{LOADER, Runtime, RuntimeKind};
 use crate::error::{Error, Result};
 use crate::shared_library;
 

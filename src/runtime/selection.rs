@@ -1,0 +1,118 @@
+//! The selection of the process's runtime.
+
+use std::env;
+
+use level_zero_sys as sys;
+use once_cell::race::OnceRef;
+use zeusm_process::variables::{self, switch};
+use zeusm_process::{Local, Mutex};
+
+use super::choice::{Choice, POOL_VARIABLE, RUNTIME_VARIABLE};
+use super::platform;
+use super::serving::{Runtime, RuntimeKind};
+use crate::error::{Error, Result};
+
+/// The runtime of the process and its children, once it is selected.
+static SERVING: OnceRef<'static, Runtime> = OnceRef::new();
+/// Locked during the selection. It is process-local, so that a fork's child cannot inherit it locked.
+static CHOOSING: Local<Mutex<()>> = Local::new();
+
+impl Runtime {
+    /// The runtime of this process; the first call selects it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidVariable`] for an invalid environment variable; [`Error::Load`], [`Error::CpuRuntimeMissing`] or
+    /// [`Error::NoDevice`] when the selected runtime cannot be used.
+    pub fn get() -> Result<&'static Self> {
+        let runtime = Self::select()?;
+        runtime.hardware()?;
+        Ok(runtime)
+    }
+
+    /// As [`get`](Self::get), without listing the devices of the CPU runtime, which [can still be
+    /// chosen](Self::set_cpu_devices).
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get).
+    pub fn select() -> Result<&'static Self> {
+        if let Some(runtime) = SERVING.get() {
+            return Ok(runtime);
+        }
+        let _choosing = CHOOSING.get_or_default().lock();
+        let choice = || {
+            // It is read by the first allocation, which cannot report a wrong value.
+            switch(env::var_os, POOL_VARIABLE)?;
+            let choice = Choice::from_environment()?;
+            // SAFETY: the variable of the environment is as trusted as those that the dynamic linker obeys.
+            unsafe { Self::open(&choice) }
+        };
+        SERVING.get_or_try_init(choice)
+    }
+
+    /// The environment variables that begin with `ZEUSM_` and do not exist: misspelt ones, which have no effect.
+    #[must_use]
+    pub fn unknown_variables() -> Vec<String> {
+        variables::unknown()
+    }
+
+    /// Chooses the runtime; overrides the environment variable.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyServing`] once a runtime is in use; else as [`get`](Self::get).
+    ///
+    /// # Safety
+    /// The file of a [`Choice::Path`] must be a Level Zero library, as for [`sys::load_from`]. The other choices have no
+    /// preconditions.
+    pub unsafe fn choose(choice: &Choice) -> Result<&'static Self> {
+        let _choosing = CHOOSING.get_or_default().lock();
+        if let Some(runtime) = SERVING.get() {
+            return Err(Error::AlreadyServing {
+                serving: runtime.path().display().to_string(),
+            });
+        }
+        // SAFETY: the caller guarantees that a file is a Level Zero library.
+        let runtime = SERVING.get_or_try_init(|| unsafe { Self::open(choice) })?;
+        runtime.hardware()?;
+        Ok(runtime)
+    }
+
+    /// Opens and initialises the library of a choice.
+    ///
+    /// # Safety
+    /// As for [`choose`](Self::choose).
+    unsafe fn open(choice: &Choice) -> Result<&'static Self> {
+        let chosen = |library: Result<&'static sys::Library>, kind| {
+            library
+                .and_then(|library| Self::start(library, kind, "it was chosen"))
+                .map_err(|cause| Error::ChoiceFailed {
+                    choice: choice.to_string(),
+                    variable: RUNTIME_VARIABLE,
+                    cause: Box::new(cause),
+                })
+        };
+        let runtime = match choice {
+            Choice::Auto => platform::automatic(),
+            Choice::System => chosen(sys::load().map_err(Error::from), RuntimeKind::System),
+            Choice::Cpu => chosen(platform::load_cpu_runtime(), RuntimeKind::Cpu),
+            Choice::Path(path) => chosen(
+                // SAFETY: the caller guarantees that it is a Level Zero library.
+                unsafe { sys::load_from(path) }.map_err(Error::from),
+                RuntimeKind::Custom,
+            ),
+        }?;
+        Ok(Box::leak(Box::new(runtime)))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use zeusm_process::testing::in_child;
+
+    #[test]
+    fn a_child_selects_although_its_parent_was_selecting() {
+        let _choosing = CHOOSING.get_or_default().lock();
+        // The library may be missing in these tests; the call only has to return.
+        in_child(|| drop(Runtime::get()));
+    }
+}
