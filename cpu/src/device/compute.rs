@@ -3,7 +3,7 @@
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use super::find;
+use super::list::find;
 use crate::abi::arguments::{chain, enumerate_structures, output_structure};
 use crate::abi::result::ZeResult;
 use crate::opencl::{self, ImageLimits, Runtime};

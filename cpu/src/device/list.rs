@@ -8,7 +8,7 @@ use std::env;
 
 use level_zero_sys as sys;
 use zeusm_process::Lazy;
-use zeusm_process::variables::{InvalidVariable, parse};
+use zeusm_process::variables::{InvalidVariable, parse, switch};
 
 use super::layout::{Hierarchy, Layout, Place};
 use crate::abi::result::{ZeResult, describe};
@@ -43,6 +43,24 @@ fn read_engines() -> Result<Engines, InvalidVariable> {
         _ => None,
     })?;
     Ok(engines.unwrap_or_default())
+}
+
+/// With `1`, the devices are reported as discrete ones, whose shared memory the host and the device must not access
+/// concurrently, as by Intel's driver. For tests.
+const DISCRETE: &str = "ZEUSM_CPU_DISCRETE";
+
+pub(super) fn is_discrete() -> bool {
+    static IS_DISCRETE: Lazy<bool> = Lazy::new();
+    *IS_DISCRETE.get_or_make(|| read_discreteness().unwrap_or_default())
+}
+
+fn read_discreteness() -> Result<bool, InvalidVariable> {
+    Ok(switch(env::var_os, DISCRETE)?.unwrap_or_default())
+}
+
+/// Whether the host and the devices may access one word of shared memory atomically at the same time.
+pub fn has_system_atomics() -> bool {
+    !is_discrete()
 }
 
 /// The engine of a new device.
@@ -305,11 +323,12 @@ fn of_environment() -> &'static Layout {
     LAYOUT.get_or_make(|| Layout::of_variables(env::var_os).unwrap_or_default())
 }
 
-/// Checks the variables of the list.
+/// Checks the variables that describe devices.
 ///
 /// # Errors
 /// For a value that cannot be used.
-pub(super) fn check_variables() -> Result<(), InvalidVariable> {
+pub fn check_variables() -> Result<(), InvalidVariable> {
+    read_discreteness()?;
     read_engines()?;
     Layout::of_variables(env::var_os).map(drop)
 }

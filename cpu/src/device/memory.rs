@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::{find, is_discrete};
+use super::list::{find, is_discrete};
 use crate::abi::arguments::{enumerate_structures, output_structure, text};
 use crate::abi::result::{ZeResult, ensure};
 use crate::{memory, system};

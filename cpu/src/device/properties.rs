@@ -3,8 +3,7 @@
 use level_zero_sys as sys;
 use level_zero_sys::extensions::{self, ze_mutable_command_list_exp_properties_t as MutableLists};
 
-use super::list::have_sub_devices;
-use super::{find, is_discrete};
+use super::list::{find, have_sub_devices, is_discrete};
 use crate::abi::arguments::{chain, output_structure, text};
 use crate::abi::result::ZeResult;
 use crate::system::clock;

@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::find;
+use super::list::find;
 use crate::abi::arguments::{check_flags, enumerate_structures};
 use crate::abi::result::{ZeResult, ensure};
 

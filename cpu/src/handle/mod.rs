@@ -13,6 +13,7 @@ use level_zero_sys as sys;
 use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
 pub use table::Table;
+use table::{GENERATION_BITS, SLOT_BITS};
 
 /// The kinds of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,6 @@ pub enum Kind {
 
 /// The top byte of every handle: makes it a non-canonical address on every 64-bit processor.
 const TAG: u64 = 0x5A;
-const GENERATION_BITS: u32 = 24;
-const SLOT_BITS: u32 = 24;
 
 /// A type whose objects callers hold by handle.
 pub trait Object: Send + Sync + Sized + 'static {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use zeusm_process::{AtFork, ForkLock, Lazy, Mutex, RwLock};
 
-use super::{GENERATION_BITS, SLOT_BITS};
+/// How many generations a slot has, and how many slots there are, as powers of two.
+pub(super) const GENERATION_BITS: u32 = 24;
+pub(super) const SLOT_BITS: u32 = 24;
 
 /// Slots in the first segment; each further one is twice as large as the one before.
 const FIRST: u32 = 64;

@@ -7,7 +7,6 @@ use ::spirv::Dim;
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
-use super::Kernel;
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::abi::strictness::is_strict;
 use crate::handle::{Object, resolve};
@@ -96,13 +95,13 @@ impl Arguments {
     /// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
     pub unsafe fn set(
         &mut self,
-        kernel: &Kernel,
+        kernel: &spirv::Kernel,
         index: usize,
         size: Option<usize>,
         value: *const c_void,
     ) -> ZeResult {
         // SAFETY: the caller vouches for the value.
-        let stored = unsafe { kernel.store(index, size, value) }?;
+        let stored = unsafe { store(kernel, index, size, value) }?;
         if let Some(place) = self.0.get_mut(index) {
             *place = Some(stored);
         }
@@ -110,165 +109,83 @@ impl Arguments {
     }
 }
 
-/// `zeKernelSetArgumentValue`.
+/// One value, checked against the module's interface.
+///
+/// # Errors
+/// As for [`Arguments::set`].
 ///
 /// # Safety
-/// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
-pub unsafe fn set(
-    kernel: sys::ze_kernel_handle_t,
-    index: u32,
-    size: usize,
+/// As for [`Arguments::set`].
+unsafe fn store(
+    kernel: &spirv::Kernel,
+    index: usize,
+    size: Option<usize>,
     value: *const c_void,
-) -> ZeResult {
-    let kernel = resolve::<Kernel>(kernel)?;
-    // SAFETY: the caller vouches for the value.
-    unsafe { kernel.set_argument(index as usize, Some(size), value) }
+) -> ZeResult<Stored> {
+    let argument = kernel.arguments.get(index);
+    let argument = *argument.ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX)?;
+    let expect = |expected: usize| {
+        ensure(
+            size.is_none_or(|size| size == expected),
+            sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+        )
+    };
+    Ok(match argument {
+        Argument::Pointer => {
+            expect(size_of::<usize>())?;
+            // SAFETY: the caller vouches for as many bytes as an address has, aligned or not.
+            let address =
+                (!value.is_null()).then(|| unsafe { value.cast::<usize>().read_unaligned() });
+            Stored::Pointer(address.unwrap_or(0))
+        }
+        // An empty accessor has size 0, which OpenCL does not accept.
+        Argument::Local => Stored::Local(local_size(size)?.max(1)),
+        Argument::Value(known) => {
+            let known = known.map(usize::try_from).transpose();
+            let known = known.map_err(|_| sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
+            let length = known
+                .or(size)
+                .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
+            // Intel's driver takes the first bytes of a longer value and extends a shorter one by zeros; oneMKL passes
+            // small numbers in 8 bytes.
+            if is_strict() {
+                expect(length)?;
+            }
+            // SAFETY: the caller vouches for `size` bytes, or for as many as the argument has.
+            Stored::Bytes(unsafe { bytes(value, length, size.unwrap_or(length))? })
+        }
+        Argument::Image(expected) => {
+            expect(size_of::<sys::ze_image_handle_t>())?;
+            // SAFETY: the caller vouches for a handle.
+            let image = unsafe { object::<Image>(value) }?;
+            if kind(expected) != Some(image.kind()) {
+                describe(&format!(
+                    "argument {index} of the kernel {} is another type of image",
+                    kernel.name
+                ));
+                return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+            }
+            Stored::Image(image)
+        }
+        Argument::Sampler => {
+            expect(size_of::<sys::ze_sampler_handle_t>())?;
+            // SAFETY: the caller vouches for a handle.
+            Stored::Sampler(unsafe { object(value) }?)
+        }
+        Argument::Opaque(_) => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
+    })
 }
 
-impl Kernel {
-    /// Sets one argument; without a size, the module determines it.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX` and `..._SIZE`.
-    ///
-    /// # Safety
-    /// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
-    pub unsafe fn set_argument(
-        &self,
-        index: usize,
-        size: Option<usize>,
-        value: *const c_void,
-    ) -> ZeResult {
-        // SAFETY: the caller vouches for the value.
-        unsafe { Arc::make_mut(&mut self.state().arguments).set(self, index, size, value) }
-    }
-
-    /// One value, checked against the module's interface.
-    ///
-    /// # Errors
-    /// As for [`set_argument`](Self::set_argument).
-    ///
-    /// # Safety
-    /// As for [`set_argument`](Self::set_argument).
-    unsafe fn store(
-        &self,
-        index: usize,
-        size: Option<usize>,
-        value: *const c_void,
-    ) -> ZeResult<Stored> {
-        let argument = self.info.arguments.get(index);
-        let argument = *argument.ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX)?;
-        let expect = |expected: usize| {
-            ensure(
-                size.is_none_or(|size| size == expected),
-                sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
-            )
-        };
-        Ok(match argument {
-            Argument::Pointer => {
-                expect(size_of::<usize>())?;
-                // SAFETY: the caller vouches for as many bytes as an address has, aligned or not.
-                let address =
-                    (!value.is_null()).then(|| unsafe { value.cast::<usize>().read_unaligned() });
-                Stored::Pointer(address.unwrap_or(0))
-            }
-            // An empty accessor has size 0, which OpenCL does not accept.
-            Argument::Local => Stored::Local(self.local_size(size)?.max(1)),
-            Argument::Value(known) => {
-                let known = known.map(usize::try_from).transpose();
-                let known = known.map_err(|_| sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
-                let length = known
-                    .or(size)
-                    .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
-                // Intel's driver takes the first bytes of a longer value and extends a shorter one by zeros; oneMKL passes
-                // small numbers in 8 bytes.
-                if is_strict() {
-                    expect(length)?;
-                }
-                // SAFETY: the caller vouches for `size` bytes, or for as many as the argument has.
-                Stored::Bytes(unsafe { bytes(value, length, size.unwrap_or(length))? })
-            }
-            Argument::Image(expected) => {
-                expect(size_of::<sys::ze_image_handle_t>())?;
-                // SAFETY: the caller vouches for a handle.
-                let image = unsafe { object::<Image>(value) }?;
-                if kind(expected) != Some(image.kind()) {
-                    describe(&format!(
-                        "argument {index} of the kernel {} is another type of image",
-                        self.info.name
-                    ));
-                    return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
-                }
-                Stored::Image(image)
-            }
-            Argument::Sampler => {
-                expect(size_of::<sys::ze_sampler_handle_t>())?;
-                // SAFETY: the caller vouches for a handle.
-                Stored::Sampler(unsafe { object(value) }?)
-            }
-            Argument::Opaque(_) => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
-        })
-    }
-
-    /// Sets every argument, each from a pointer to its value; for local memory, to its size.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER` for a null array of a kernel with arguments; else as for one argument.
-    ///
-    /// # Safety
-    /// `values` must be null or hold as many pointers as the kernel has arguments, each null or valid for its type.
-    pub unsafe fn set_arguments(&self, values: *const *const c_void) -> ZeResult {
-        let count = self.info.arguments.len();
-        ensure(
-            count == 0 || !values.is_null(),
-            sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-        )?;
-        for (index, argument) in self.info.arguments.iter().enumerate() {
-            // SAFETY: the caller vouches for the array and what is in it.
-            unsafe {
-                let value = values.add(index).read_unaligned();
-                let size = match argument {
-                    Argument::Local if value.is_null() => Some(0),
-                    Argument::Local => Some(value.cast::<usize>().read_unaligned()),
-                    _ => None,
-                };
-                self.set_argument(index, size, value)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A size of local memory that the device can give.
-    fn local_size(&self, size: Option<usize>) -> ZeResult<usize> {
-        let code = sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE;
-        let size = size.ok_or(code)?;
-        ensure(size as u64 <= device_local_memory(), code)?;
-        Ok(size)
-    }
-
-    /// Checks that the device can give a work-group all its local memory: that of `arguments`, and that which the kernel
-    /// declares itself. Returns how many bytes are left.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY`, as Intel's driver returns.
-    pub fn check_local_memory(&self, arguments: &Arguments) -> ZeResult<u64> {
-        let most = device_local_memory();
-        let needed = arguments
-            .local_memory()
-            .saturating_add(self.limits.local_memory);
-        if needed > most {
-            describe(&format!(
-                "a work-group of the kernel {} needs {needed} bytes of local memory, and the device has {most}",
-                self.info.name
-            ));
-            return Err(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
-        }
-        Ok(most - needed)
-    }
+/// A size of local memory that the device can give.
+fn local_size(size: Option<usize>) -> ZeResult<usize> {
+    let code = sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE;
+    let size = size.ok_or(code)?;
+    ensure(size as u64 <= device_local_memory(), code)?;
+    Ok(size)
 }
 
 /// The local memory of a work-group, in bytes.
-fn device_local_memory() -> u64 {
+pub(super) fn device_local_memory() -> u64 {
     Runtime::get().map_or(0, |runtime| runtime.properties().local_memory)
 }
 

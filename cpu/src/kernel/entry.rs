@@ -1,13 +1,13 @@
 //! The entry points that create, configure and destroy kernels.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 use zeusm_process::ForkSafe;
 
 use super::arguments::Arguments;
-use super::{Kernel, Settings, State};
+use super::state::{Kernel, Settings, State};
 use crate::abi::arguments::{check_flags, input_structure, output};
 use crate::abi::result::describe;
 use crate::abi::result::{ZeResult, ensure};
@@ -92,6 +92,21 @@ fn preset(arguments: &[Argument]) -> Vec<Value<'static>> {
         Argument::Image(_) | Argument::Sampler | Argument::Opaque(_) => None,
     });
     values.collect()
+}
+
+/// `zeKernelSetArgumentValue`.
+///
+/// # Safety
+/// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
+pub unsafe fn set_argument(
+    kernel: sys::ze_kernel_handle_t,
+    index: u32,
+    size: usize,
+    value: *const c_void,
+) -> ZeResult {
+    let kernel = resolve::<Kernel>(kernel)?;
+    // SAFETY: the caller vouches for the value.
+    unsafe { kernel.set_argument(index as usize, Some(size), value) }
 }
 
 /// `zeKernelDestroy`; appended launches are not affected.

@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::Kernel;
+use super::state::Kernel;
 use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
 use crate::handle::resolve;

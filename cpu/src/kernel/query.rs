@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use super::Kernel;
+use super::state::Kernel;
 use crate::abi::arguments::{chain, output, output_structure};
 use crate::abi::result::{ZeResult, ensure};
 use crate::handle::resolve;

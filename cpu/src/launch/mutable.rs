@@ -151,7 +151,7 @@ impl Launch {
         let (kernel, mut arguments) = (self.source()?, (**self.arguments()).clone());
         let (index, size) = (change.argIndex as usize, Some(change.argSize));
         // SAFETY: the caller vouches for the value.
-        unsafe { arguments.set(&kernel, index, size, change.pArgValue) }?;
+        unsafe { arguments.set(kernel.info(), index, size, change.pArgValue) }?;
         self.changed(Arc::new(arguments), *self.range())
     }
 

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::sync::atomic::AtomicUsize;
 
-use super::Module;
+use super::built::Module;
 use super::flags::with_opencl_2;
 use crate::compiler::{Failure, Job, Unit, compile};
 use crate::opencl::{Program, Runtime};

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use super::build::{Constant, Source};
-use super::{BuildLog, Module, flags};
+use super::built::Module;
+use super::flags;
+use super::log::BuildLog;
 use crate::abi::arguments::{Link, chain, input, input_array, input_structure, output};
 use crate::abi::result::describe;
 use crate::abi::result::{ZeResult, ensure};

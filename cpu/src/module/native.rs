@@ -4,7 +4,7 @@
 //! The bytes may come from an untrusted file, and contain machine code. A checksum detects a damaged file, and the
 //! names of device and compiler detect a binary for another device; neither protects against malicious code.
 
-use super::Module;
+use super::built::Module;
 use crate::compiler::{Failure, Job, read_blob, write_blob};
 use crate::opencl::Runtime;
 use crate::spirv;

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_void};
 
 use level_zero_sys as sys;
 
-use super::Module;
+use super::built::Module;
 use crate::abi::arguments::{enumerate, optional_output, output, output_structure};
 use crate::abi::result::{ZeResult, ensure};
 use crate::handle::resolve;

@@ -13,12 +13,14 @@ mod barriers;
 mod error;
 mod functions;
 mod interface;
+mod kernel;
 mod modes;
 mod types;
 mod words;
 
 pub use error::Error;
-pub use interface::{Argument, Kernel, Module};
+pub use interface::Module;
+pub use kernel::{Argument, Kernel};
 pub use types::Image;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use spirv::ExecutionMode;
 
 use super::Error;
-use super::interface::Kernel;
+use super::kernel::Kernel;
 
 /// Sets what a mode with these operands says about `kernel`.
 ///

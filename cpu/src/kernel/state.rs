@@ -1,0 +1,178 @@
+//! A kernel, and the state that the next launch captures.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use zeusm_process::{ForkSafe, Mutex, MutexGuard, Reinit};
+
+use super::arguments::{Arguments, device_local_memory};
+use crate::abi::result::{ZeResult, describe, ensure};
+use crate::handle::object;
+use crate::module::Module;
+use crate::opencl;
+use crate::spirv::{self, Argument};
+use crate::system::stack::LARGEST_KERNEL;
+
+object!(Kernel, sys::_ze_kernel_handle_t, Kernel);
+
+/// A kernel of a module.
+pub struct Kernel {
+    pub(super) module: Arc<Module>,
+    /// The module's description of it.
+    pub(super) info: spirv::Kernel,
+    /// The compiler's properties of it.
+    pub(super) limits: opencl::KernelInfo,
+    pub(super) compiled: Arc<opencl::Kernel>,
+    pub(super) settings: ForkSafe<Settings>,
+}
+
+/// The state that the next launch captures.
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) arguments: Arc<Arguments>,
+    /// Work-items of a group, in each dimension.
+    pub(super) group: [u32; 3],
+    /// Index of the first work-item.
+    pub(super) offset: [usize; 3],
+    pub(super) indirect: u32,
+    /// The last suggested group size, and the number of work-items that it is for.
+    pub(super) suggested: Option<([u32; 3], [u32; 3])>,
+}
+
+/// A kernel's state, initially and now.
+pub(super) struct Settings {
+    first: State,
+    now: Mutex<State>,
+}
+
+impl Settings {
+    pub(super) fn new(first: State) -> Self {
+        Self {
+            now: Mutex::new(first.clone()),
+            first,
+        }
+    }
+}
+
+impl Reinit for Settings {
+    /// A copy of the parent's state, or the initial state if a thread of the parent held the lock.
+    fn reinit(&self) -> Self {
+        let now = self.now.try_lock();
+        Self {
+            first: self.first.clone(),
+            now: Mutex::new(now.map_or_else(|| self.first.clone(), |now| now.clone())),
+        }
+    }
+}
+
+impl Kernel {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.settings.get().now.lock()
+    }
+
+    /// The module's description of it.
+    pub fn info(&self) -> &spirv::Kernel {
+        &self.info
+    }
+
+    /// The kernel that is launched.
+    pub fn compiled(&self) -> &Arc<opencl::Kernel> {
+        &self.compiled
+    }
+
+    /// The arguments, group size and offset of a launch that is appended now.
+    pub fn launch_state(&self) -> (Arc<Arguments>, [u32; 3], [usize; 3]) {
+        let state = self.state();
+        (Arc::clone(&state.arguments), state.group, state.offset)
+    }
+
+    /// Sets one argument; without a size, the module determines it.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX` and `..._SIZE`.
+    ///
+    /// # Safety
+    /// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
+    pub unsafe fn set_argument(
+        &self,
+        index: usize,
+        size: Option<usize>,
+        value: *const c_void,
+    ) -> ZeResult {
+        // SAFETY: the caller vouches for the value.
+        unsafe { Arc::make_mut(&mut self.state().arguments).set(&self.info, index, size, value) }
+    }
+
+    /// Sets every argument, each from a pointer to its value; for local memory, to its size.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER` for a null array of a kernel with arguments; else as for one argument.
+    ///
+    /// # Safety
+    /// `values` must be null or hold as many pointers as the kernel has arguments, each null or valid for its type.
+    pub unsafe fn set_arguments(&self, values: *const *const c_void) -> ZeResult {
+        let count = self.info.arguments.len();
+        ensure(
+            count == 0 || !values.is_null(),
+            sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+        )?;
+        for (index, argument) in self.info.arguments.iter().enumerate() {
+            // SAFETY: the caller vouches for the array and what is in it.
+            unsafe {
+                let value = values.add(index).read_unaligned();
+                let size = match argument {
+                    Argument::Local if value.is_null() => Some(0),
+                    Argument::Local => Some(value.cast::<usize>().read_unaligned()),
+                    _ => None,
+                };
+                self.set_argument(index, size, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the device can give a work-group all its local memory: that of `arguments`, and that which the kernel
+    /// declares itself. Returns how many bytes are left.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY`, as Intel's driver returns.
+    pub fn check_local_memory(&self, arguments: &Arguments) -> ZeResult<u64> {
+        let most = device_local_memory();
+        let needed = arguments
+            .local_memory()
+            .saturating_add(self.limits.local_memory);
+        if needed > most {
+            describe(&format!(
+                "a work-group of the kernel {} needs {needed} bytes of local memory, and the device has {most}",
+                self.info.name
+            ));
+            return Err(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
+        }
+        Ok(most - needed)
+    }
+
+    /// The most bytes that a launch with groups of this size puts on a stack, at most [`LARGEST_KERNEL`].
+    pub fn stack_size(&self, group: [usize; 3]) -> usize {
+        let private = usize::try_from(self.limits.private_memory).unwrap_or(usize::MAX);
+        // Where work-items wait for each other, those of a group are alive at once, and OpenCL reports the memory of one. Else it
+        // reports that of all which are executed at once.
+        let together = if self.info.has_barriers {
+            group.into_iter().fold(private, usize::saturating_mul)
+        } else {
+            private
+        };
+        together.min(LARGEST_KERNEL)
+    }
+
+    /// Whether its launches follow pointers in memory.
+    pub fn is_indirect(&self) -> bool {
+        self.state().indirect != 0
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        self.module.remove_kernel();
+    }
+}
