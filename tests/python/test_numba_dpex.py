@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory
-from zeusm import _numba_dpex
+from zeusm import _numba
 
 numba_dpex = pytest.importorskip(
     "numba_dpex", reason="numba-dpex is not in this environment; .venv-numba-dpex has it"
@@ -149,10 +149,10 @@ def test_an_array_taken_for_one_of_another_context_is_refused():
     """Numba caches types, so a type may hold the queue of another array."""
     array = zeusm.asarray(np.zeros(N, "f4"), usm_type="host")
     elsewhere = zeusm.asarray(np.zeros(N, "f4"), usm_type="host", queue=other_context())
-    key = hash(_numba_dpex._shared_queue(array))
-    assert _numba_dpex._as_dpctl(array, key, False)._pointer == array._pointer
+    key = hash(_numba._shared_queue(array))
+    assert _numba._as_dpctl(array, key, False)._pointer == array._pointer
     with pytest.raises(ValueError, match="another context"):
-        _numba_dpex._as_dpctl(elsewhere, key, False)
+        _numba._as_dpctl(elsewhere, key, False)
 
 
 def test_a_view_in_any_context_is_taken():

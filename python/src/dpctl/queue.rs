@@ -9,7 +9,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::{Dpctl, queue_reference};
+use super::classes::{Dpctl, queue_reference};
 use crate::errors::OrRaise;
 use crate::interpreter::{detach, has_other_threads};
 use zeusm::sycl::{Error, QueueRef};

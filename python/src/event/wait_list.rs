@@ -4,7 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::PyEvent;
+use super::class::PyEvent;
 use crate::dpctl::{self, Dpctl};
 use crate::errors::{Explain, OrRaise};
 use zeusm::sycl::{EventRef, QueueRef};
@@ -90,7 +90,7 @@ impl WaitList {
         let Self { mut events, sycl } = self;
         if !sycl.is_empty() {
             let wait = |(event, queue): &(EventRef, Option<QueueRef>)| match queue {
-                Some(queue) => event.wait_of(queue),
+                Some(queue) => queue.wait_for(event),
                 None => event.wait(),
             };
             events.push(queue.try_host_task(move || sycl.iter().try_for_each(wait))?);

@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 
-use super::ContextDevice;
-use crate::dpctl;
 use crate::interpreter::detach;
 use zeusm::sycl::{EventRef, QueueRef};
 use zeusm_process::Mutex;
@@ -41,6 +39,33 @@ impl Barriers {
         }
     }
 
+    /// An event that is complete when `event` is, and may be dropped while commands wait for it; `None` if SYCL refuses it. The
+    /// first call takes the queue for it from `queue`.
+    ///
+    /// The submission releases the GIL: it takes a lock of SYCL's, which a thread may hold that waits for a host task, and that
+    /// may need the GIL.
+    pub(super) fn after(
+        &self,
+        py: Python<'_>,
+        event: EventRef,
+        queue: impl FnOnce() -> PyResult<Option<QueueRef>>,
+    ) -> PyResult<Option<EventRef>> {
+        let queue = match self.queue.get() {
+            Some(queue) => queue,
+            None => {
+                let Some(made) = queue()? else {
+                    return Ok(None);
+                };
+                self.queue.get_or_init(|| Box::new(made))
+            }
+        };
+        Ok(detach(py, || {
+            let barrier = queue.barrier_after(&event).ok()?;
+            self.hold(barrier.clone(), event);
+            Some(barrier)
+        }))
+    }
+
     /// Holds an event until the barrier is complete, and drops those whose barriers are.
     fn hold(&self, barrier: EventRef, event: EventRef) {
         let mut complete = Vec::new();
@@ -49,34 +74,6 @@ impl Barriers {
             complete.push(first);
         }
         in_flight.push_back(InFlight { barrier, event });
-    }
-}
-
-impl ContextDevice {
-    /// An event that is complete when `event` is, and may be dropped while commands wait for it; `None` if SYCL refuses it.
-    ///
-    /// The submission releases the GIL: it takes a lock of SYCL's, which a thread may hold that waits for a host task, and that
-    /// may need the GIL.
-    pub(crate) fn barrier_after(
-        &self,
-        py: Python<'_>,
-        event: EventRef,
-    ) -> PyResult<Option<EventRef>> {
-        let queue = match self.barriers.queue.get() {
-            Some(queue) => queue,
-            None => {
-                let Ok(queue) = self.new_sycl_queue(py) else {
-                    return Ok(None);
-                };
-                let queue = dpctl::queue_reference(&queue)?;
-                self.barriers.queue.get_or_init(|| Box::new(queue))
-            }
-        };
-        Ok(detach(py, || {
-            let barrier = queue.barrier_after(&event).ok()?;
-            self.barriers.hold(barrier.clone(), event);
-            Some(barrier)
-        }))
     }
 }
 

@@ -9,10 +9,10 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use super::barriers::Barriers;
-use crate::dpctl::{Dpctl, SyclQueue};
+use crate::dpctl::{self, Dpctl, SyclQueue};
 use crate::errors::{IntoException, OrRaise};
 use zeusm::pool::Pool;
-use zeusm::sycl::{ContextRef, DeviceRef, RawRef};
+use zeusm::sycl::{ContextRef, DeviceRef, EventRef, RawRef};
 use zeusm::usm::{LevelZeroProvider, PointerAttributes, UsmKind};
 use zeusm::{Context, Device, Driver, Error, Queue, Runtime, sys};
 use zeusm_process::{Mutex, Owned};
@@ -36,7 +36,7 @@ pub(crate) struct ContextDevice {
     /// Whether the cached queue may have work on memory whose own queue is another one.
     is_queue_shared: AtomicBool,
     /// The barriers for SYCL events of zeusm's operations.
-    pub(super) barriers: Owned<Barriers>,
+    barriers: Owned<Barriers>,
 }
 
 /// A root device by its DLPack number.
@@ -291,6 +291,20 @@ impl ContextDevice {
     /// A new `dpctl.SyclQueue`.
     pub(crate) fn new_sycl_queue<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Dpctl::get(py)?.new_queue(py, self.sycl()?, &self.device)
+    }
+
+    /// As [`Barriers::after`], with a barrier in a queue of this context and device.
+    pub(crate) fn barrier_after(
+        &self,
+        py: Python<'_>,
+        event: EventRef,
+    ) -> PyResult<Option<EventRef>> {
+        self.barriers.after(py, event, || {
+            let queue = self.new_sycl_queue(py).ok();
+            queue
+                .map(|queue| dpctl::queue_reference(&queue))
+                .transpose()
+        })
     }
 
     /// The default pool for allocations of `kind`.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::{finish, order, pointer, range};
+use super::blocking::{finish, order, pointer, range};
 use crate::errors::OrRaise;
 use crate::in_flight::Visible;
 use crate::resolve::ContextDevice;
