@@ -5,16 +5,16 @@
 
 use std::cell::Cell;
 use std::fmt::Write as _;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use once_cell::race::OnceBox;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use rustc_hash::FxHashMap;
 
-use crate::interpreter::function;
+use crate::interpreter::{function, intern};
 use zeusm::history::{self, Holder, StackScope};
 use zeusm_process::{Local, Mutex};
 
@@ -135,38 +135,67 @@ fn functions(py: Python<'_>) -> Option<Functions> {
 #[cold]
 fn read(py: Python<'_>) -> Option<u32> {
     let table = current()?;
-    table.note_thread(py);
-    let functions = functions(py).filter(|_| table.has_stacks)?;
+    let functions = functions(py)?;
+    table.note_thread(py, functions);
+    if !table.has_stacks {
+        return None;
+    }
     let mut sites = [Site::default(); MOST_FRAMES];
-    let count = walk(py, functions, &mut sites);
+    let count = uncollected(functions, || walk(py, functions, &mut sites));
     (count > 0).then(|| table.number(py, functions, &sites[..count]))
 }
 
-/// The system's number and Python's name of this thread, if Python started it.
-///
-/// No Python code runs, as the interpreter may be exiting, or the thread be deallocating an object: `threading.enumerate` would
-/// run some.
-fn this_thread(py: Python<'_>) -> Option<(u64, String)> {
-    static FUNCTIONS: OnceBox<(Py<PyDict>, Py<PyAny>)> = OnceBox::new();
-    let found = FUNCTIONS.get_or_try_init(|| {
-        let threading = py.import("threading")?;
-        let active = threading.getattr("_active")?.cast_into::<PyDict>()?;
-        let get_ident = threading.getattr("get_ident")?;
-        PyResult::Ok(Box::new((active.unbind(), get_ident.unbind())))
-    });
-    let (active, get_ident) = found.ok()?;
-    let thread = active.bind(py).get_item(get_ident.call0(py).ok()?).ok()??;
-    let id = thread.getattr("_native_id").ok()?.extract().ok()?;
-    Some((id, thread.getattr("_name").ok()?.to_string()))
+/// Calls `then` while no allocation of an object runs the garbage collector, and so Python code.
+fn uncollected<T>(functions: Functions, then: impl FnOnce() -> T) -> T {
+    // SAFETY: the thread is attached, as it has the functions.
+    let is_off = functions.allocations_collect && unsafe { ffi::PyGC_Disable() } == 1;
+    let result = then();
+    if is_off {
+        // SAFETY: as above.
+        unsafe { ffi::PyGC_Enable() };
+    }
+    result
 }
 
-/// Fills in the frames of this thread from the innermost on, and returns their number.
+/// The system's number and Python's name of this thread, if Python's module `threading` knows it.
+///
+/// No Python code runs, as the interpreter may be exiting, or the thread be deallocating an object: nothing is imported, and
+/// only dictionaries are read. An attribute may be a property of the program's own class, and `str()` of anything calls the
+/// handlers of signals.
+fn this_thread(py: Python<'_>) -> Option<(u64, String)> {
+    // SAFETY: the thread is attached, and the interpreter has the dictionary as long as it has modules.
+    let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyImport_GetModuleDict()) }?;
+    let threading = item(&modules, intern!(py, "threading"))?;
+    let threading = threading.cast::<PyModule>().ok()?.dict();
+    let active = item(&threading, intern!(py, "_active"))?;
+    // SAFETY: any thread may ask for its number.
+    let number = unsafe { ffi::PyThread_get_thread_ident() };
+    let thread = active.cast::<PyDict>().ok()?.get_item(number).ok()??;
+    // SAFETY: the thread is attached; the result is a new reference, or null with an error.
+    let fields = unsafe {
+        let fields = ffi::PyObject_GenericGetDict(thread.as_ptr(), ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, fields).ok()?
+    };
+    let id = item(&fields, intern!(py, "_native_id"))?.extract().ok()?;
+    let name = item(&fields, intern!(py, "_name"))?;
+    let name = name.cast::<PyString>().ok()?.to_string_lossy();
+    Some((id, name.into_owned()))
+}
+
+/// A value of a dictionary whose keys are names.
+fn item<'py>(
+    dictionary: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> Option<Bound<'py, PyAny>> {
+    dictionary.cast::<PyDict>().ok()?.get_item(name).ok()?
+}
+
+/// Fills in the frames of this thread from the innermost on, and returns their number. No collection may run meanwhile.
 fn walk(_py: Python<'_>, functions: Functions, sites: &mut [Site]) -> usize {
     let mut count = 0;
     // SAFETY: the thread is attached. The functions return new references, which are released; the code objects stay alive, as
-    // their frames are being executed. Frame objects may be allocated, during which the garbage collector must not run.
+    // their frames are being executed. Frame objects may be allocated, during which the garbage collector does not run.
     unsafe {
-        let collects = functions.allocations_collect && ffi::PyGC_Disable() == 1;
         let mut frame = ffi::PyThreadState_GetFrame(ffi::PyThreadState_Get());
         while !frame.is_null() && count < sites.len() {
             let code = ffi::PyFrame_GetCode(frame);
@@ -181,16 +210,13 @@ fn walk(_py: Python<'_>, functions: Functions, sites: &mut [Site]) -> usize {
             frame = next;
         }
         ffi::Py_DecRef(frame.cast());
-        if collects {
-            ffi::PyGC_Enable();
-        }
     }
     count
 }
 
 impl StackTable {
     /// Adds the name of this thread at its first event.
-    fn note_thread(&self, py: Python<'_>) {
+    fn note_thread(&self, py: Python<'_>, functions: Functions) {
         thread_local! {
             /// The number of the recording that knows this thread.
             static KNOWN: Cell<u32> = const { Cell::new(0) };
@@ -200,7 +226,7 @@ impl StackTable {
             return;
         }
         KNOWN.set(self.number);
-        if let Some((id, name)) = this_thread(py) {
+        if let Some((id, name)) = uncollected(functions, || this_thread(py)) {
             self.table.lock().threads.insert(id, name);
         }
     }
@@ -289,8 +315,12 @@ impl Frame {
     /// The file and the qualified name of the function.
     pub(crate) fn names(&self, py: Python<'_>) -> (String, String) {
         let name = |attribute| {
-            let name = self.code.bind(py).getattr(attribute);
-            name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
+            let name = self.code.bind(py).getattr(attribute).ok();
+            let name = name.and_then(|name| name.cast_into::<PyString>().ok());
+            name.map_or_else(
+                || "?".to_owned(),
+                |name| name.to_string_lossy().into_owned(),
+            )
         };
         (name("co_filename"), name("co_qualname"))
     }

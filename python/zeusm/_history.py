@@ -1,14 +1,15 @@
 """The history of allocations: who allocated what, when, and what is live."""
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Callable
-from threading import RLock
-from typing import Any, Literal, Self, overload
+from _thread import RLock  # The module threading takes as long to import as this package.
 
 from zeusm import _zeusm
+
+TYPE_CHECKING = False  # That of typing would import it.
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal, Self, overload
 
 FORMAT = "zeusm-memory-history"
 VERSION = 1
@@ -69,7 +70,7 @@ class History:
         if self is _current:
             _current = None
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> "dict[str, Any]":
         """Return the events and the live blocks, now or, of a history that was stopped, at its end.
 
         Returns
@@ -90,7 +91,7 @@ class History:
         """
         return _described(self._state or _zeusm._history_state())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: "str | os.PathLike[str]") -> None:
         """Write the snapshot as JSON, for `python -m zeusm memory`. If that fails, an earlier file is as it was, unless it must
         be written in place: as a mount point, or because this user cannot give a new file its owner.
 
@@ -113,7 +114,7 @@ class History:
         """
         _write(self.snapshot(), os.fsdecode(path))
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         if not self.recording:
             raise RuntimeError("this history is not recording: record_history() starts a new one")
         return self
@@ -141,14 +142,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-@overload
-def record_history(
-    enabled: Literal[True] = True, *, stacks: bool = True, max_events: int | None = None
-) -> History: ...
-@overload
-def record_history(
-    enabled: bool, *, stacks: bool = True, max_events: int | None = None
-) -> History | None: ...
+if TYPE_CHECKING:
+
+    @overload
+    def record_history(
+        enabled: Literal[True] = True, *, stacks: bool = True, max_events: int | None = None
+    ) -> History: ...
+    @overload
+    def record_history(
+        enabled: bool, *, stacks: bool = True, max_events: int | None = None
+    ) -> History | None: ...
+
+
 def record_history(
     enabled: bool = True, *, stacks: bool = True, max_events: int | None = None
 ) -> History | None:
@@ -203,7 +208,7 @@ def record_history(
         return history
 
 
-def snapshot() -> dict[str, Any]:
+def snapshot() -> "dict[str, Any]":
     """Return the live blocks and slabs of zeusm, and the events of the history that is being recorded.
 
     Returns
@@ -222,7 +227,7 @@ def snapshot() -> dict[str, Any]:
     return _described(_zeusm._history_state())
 
 
-def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
+def _described(state: _zeusm._HistoryState) -> "dict[str, Any]":
     """Return the state with the description of this process."""
     return {
         "format": FORMAT,
@@ -239,7 +244,7 @@ def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
     }
 
 
-def _write(described: dict[str, Any], path: str) -> None:
+def _write(described: "dict[str, Any]", path: str) -> None:
     import gzip  # The import of zeusm takes a third less without it and json.
     import json
 

@@ -1,5 +1,6 @@
 """USM memory objects with the interface of ``dpctl.memory``."""
 
+from zeusm._history import History, record_history, snapshot
 from zeusm._zeusm import (
     TRACEMALLOC_DOMAIN,
     IPCError,
@@ -51,19 +52,3 @@ __all__ = [
     "record_history",
     "snapshot",
 ]
-
-# Few programs record a history, and its import takes a quarter of the time of this one, so the first use imports it.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from zeusm._history import History, record_history, snapshot
-else:
-
-    def __getattr__(name):
-        if name not in ("History", "record_history", "snapshot"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from zeusm import _history
-
-        return getattr(_history, name)
-
-    def __dir__():
-        return sorted({*globals(), *__all__})

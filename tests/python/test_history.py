@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+import threading
 
 import pytest
 import zeusm.memory as zm
@@ -264,6 +265,38 @@ assert not gc.isenabled()
 
 def line():
     return sys._getframe(1).f_lineno
+
+
+def test_the_name_of_a_thread_is_read_without_its_code():
+    """Its class may have any, and exceptions in it would be lost in an allocation."""
+    ran, watched = [], set()
+
+    class Name(str):
+        __slots__ = ()
+
+        def __str__(self):
+            ran.append("__str__")
+            return "changed"
+
+    class Own(threading.Thread):
+        def __getattribute__(self, name):
+            if threading.get_ident() in watched:
+                ran.append(name)
+            return super().__getattribute__(name)
+
+        def run(self):
+            vars(self)["_name"] = Name("own")
+            watched.add(threading.get_ident())
+            zm.MemoryUSMHost(8).close()
+            watched.clear()
+            vars(self)["_name"] = "own"
+
+    with zm.record_history() as history:
+        thread = Own()
+        thread.start()
+        thread.join()
+    assert not ran
+    assert "own" in [thread["name"] for thread in history.snapshot()["threads"]]
 
 
 def test_stacks_have_functions_and_lines(memory_class):

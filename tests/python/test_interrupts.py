@@ -363,3 +363,39 @@ def test_an_exception_of_a_handler_during_a_wait_for_sycl_propagates(fresh):
         for queue in queues:
             queue.wait()
     """)
+
+
+def test_no_exception_of_a_handler_is_lost_in_a_snapshot(fresh):
+    """`str()` of a name would call the handlers of signals, and whoever wants a text has no place for their exceptions."""
+    fresh("""
+        import signal, sys
+        import zeusm.memory as zm
+
+        class Timeout(Exception):
+            pass
+
+        def handle(*_):
+            global fired
+            fired += 1
+            raise Timeout
+
+        with zm.record_history() as history:
+            for number in range(1000):
+                names = {}
+                code = f"def f{number}(zm):\\n return zm.MemoryUSMHost(8)"
+                exec(compile(code, f"file{number}.py", "exec"), names)
+                names[f"f{number}"](zm)
+        lost = []
+        sys.unraisablehook = lambda unraisable: lost.append(unraisable.exc_value)
+        signal.signal(signal.SIGALRM, handle)
+        fired = raised = 0
+        while fired < 40:
+            before = fired
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0005 + fired * 0.0001)
+                while fired == before:
+                    history.snapshot()
+            except Timeout:
+                raised += 1
+        assert raised == fired and not lost, (raised, fired, lost)
+    """)
