@@ -117,6 +117,7 @@ def _identity() -> dict[str, Any]:
     return {"machine": _machine(), "devices": list(_devices())}
 
 
+@cache
 def _machine() -> str:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot} {os.getuid()}"
@@ -148,7 +149,8 @@ def handle(value: Any, memory: Any, context: dict[str, Any] | None) -> bytes | N
         return None  # `memory` is a copy, which nothing keeps.
     try:
         exported = memory.ipc_handle()
-    except (IPCError, ValueError) as error:
+    except (RuntimeError, ValueError, MemoryError) as error:
+        # Of a shortage, of a driver without IPC, or of another package's memory: bytes need neither.
         logger.debug("sent as bytes: %s", error)
         return None
     if str(exported.device_uuid) not in receiver["devices"]:

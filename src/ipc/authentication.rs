@@ -4,8 +4,7 @@ use std::fmt;
 
 use siphasher::sip128::SipHasher24;
 
-/// The secret key of a process. Handles do not contain it: a process that may trace the exporting one reads the key from it,
-/// and any other process requests the verification from it.
+/// The secret key of a process, which never leaves it: other processes have it verify handles.
 #[derive(Clone, Copy)]
 pub struct Key(pub [u8; Key::LENGTH]);
 

@@ -1,19 +1,27 @@
-//! Descriptor passing: gets the memory's file descriptor from the process that owns the memory, with the status of the
-//! export.
+//! Descriptor passing: gets the memory's file descriptor from the process that owns the memory, over that process's socket, with
+//! the status of the export.
 
-use std::io;
+use std::io::{self, IoSliceMut, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
-use zeusm_process::{FileId, MutexGuard};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags};
+use zeusm_process::MutexGuard;
 
 use super::Error;
-use super::export_table::{self, RemoteTable};
+use super::exports::{self, Status};
 use super::handle::IpcHandle;
 use super::identity::is_trusted;
 use super::imported_file::{self, ImportedFiles};
-use super::server::{self, ExportStatus};
+use super::socket::{FORGED, FREED, LIVE, LIVE_WITH_DESCRIPTOR, check_client, name, peer_user};
+
+/// The timeout of [`IpcHandle::open`] for the answer of the memory's owner, which may be busy.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A descriptor of another process's memory, if the driver uses one, and the lock under which it was received.
 pub struct Received {
@@ -22,151 +30,119 @@ pub struct Received {
 }
 
 /// The descriptor of a handle's memory. When this returns `Ok`, a trusted process has confirmed
-/// that it owns the memory and that it made the handle with this content.
+/// that it owns the memory and that it made the handle with this content. A signal ends the wait for it.
 ///
 /// # Errors
 /// [`Error::Forged`], [`Error::Untrusted`], [`Error::Freed`], [`Error::ExporterGone`], [`Error::Unreachable`],
 /// [`Error::Interrupted`], and [`Error::System`] when the system is short of a resource.
 pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
+    if exports::is_own(handle) {
+        let files = imported_file::lock();
+        let descriptor = duplicate(handle)?;
+        return Ok(Received { descriptor, files });
+    }
     let process = handle.process;
+    let failed = |cause| explain(process, cause);
+    let stream = connect(handle).map_err(failed)?;
+    // The socket's name comes from the handle, so a forged handle may name any process's socket.
+    let server = peer_user(&stream).map_err(failed)?;
+    let user = server.as_raw();
+    if !is_trusted(user) {
+        return Err(Error::Untrusted { process, user });
+    }
+    check_client(server, rustix::process::geteuid()).map_err(failed)?;
+    (&stream).write_all(&handle.to_bytes()).map_err(failed)?;
+    wait_readable(&stream).map_err(failed)?;
     let files = imported_file::lock();
-    let (status, files) = match in_this_process(handle)? {
-        Some(status) => (status, files),
-        None => match duplicate(handle) {
-            Ok(status) => (status, files),
-            Err(Failure::Shortage(cause)) => return Err(shortage(cause)),
-            // A process without an id here may be in another PID namespace, and its socket be reachable.
-            Err(failure) => {
-                drop(files); // The server may take long to answer.
-                server::request(handle, imported_file::lock)
-                    .map_err(|socket| unreachable(process, failure, socket))?
-            }
-        },
+    let descriptor = match read(&stream).map_err(failed)? {
+        (FORGED, None) => return Err(Error::Forged { process }),
+        (FREED, None) => return Err(Error::Freed { process }),
+        (LIVE, None) => None,
+        (LIVE_WITH_DESCRIPTOR, Some(descriptor)) => Some(descriptor),
+        _ => return Err(failed(io::ErrorKind::InvalidData.into())),
     };
-    match status {
-        ExportStatus::Forged => Err(Error::Forged { process }),
-        ExportStatus::Untrusted(user) => Err(Error::Untrusted { process, user }),
-        ExportStatus::Freed => Err(Error::Freed { process }),
-        ExportStatus::Live(descriptor) => Ok(Received { descriptor, files }),
-    }
+    Ok(Received { descriptor, files })
 }
 
-fn shortage(cause: Errno) -> Error {
+/// The descriptor of memory of this process.
+fn duplicate(handle: &IpcHandle) -> Result<Option<OwnedFd>, Error> {
+    let process = handle.process;
+    let exported = match exports::find(handle) {
+        Status::Forged => return Err(Error::Forged { process }),
+        Status::Freed => return Err(Error::Freed { process }),
+        Status::Live(exported) => exported,
+    };
+    let descriptor = exported.descriptor().ok_or(Error::Freed { process })?;
+    let duplicate = descriptor.map(|it| rustix::io::fcntl_dupfd_cloexec(it, 3));
+    duplicate
+        .transpose()
+        .map_err(|cause| shortage(cause.into()))
+}
+
+fn shortage(cause: io::Error) -> Error {
     Error::System {
-        what: "cannot duplicate the descriptor of the memory from its owner",
-        cause: cause.into(),
+        what: "cannot get a descriptor of the memory from its owner",
+        cause,
     }
 }
 
-fn unreachable(process: u32, failure: Failure, socket: io::Error) -> Error {
-    if socket.kind() == io::ErrorKind::Interrupted {
-        return Error::Interrupted { process };
-    }
-    if let Some(cause) = Errno::from_io_error(&socket).filter(|cause| is_shortage(*cause)) {
-        return shortage(cause);
-    }
-    let forbidden = match failure {
-        Failure::Gone if socket.kind() == io::ErrorKind::ConnectionRefused => {
-            return Error::ExporterGone { process };
-        }
-        Failure::Gone => Errno::SRCH,
-        Failure::Forbidden(cause) | Failure::Shortage(cause) => cause,
-    };
-    Error::Unreachable {
-        process,
-        forbidden: forbidden.into(),
-        socket,
-    }
-}
-
-/// The status of an export of this process; `None` when another process made the handle.
-fn in_this_process(handle: &IpcHandle) -> Result<Option<ExportStatus>, Error> {
-    let table = export_table::lock();
-    let Some(table) = table.as_ref().filter(|it| it.token == handle.entry.token) else {
-        return Ok(None);
-    };
-    if !handle.is_authenticated_by(&table.key) {
-        return Ok(Some(ExportStatus::Forged));
-    }
-    let Some(descriptor) = table.find(handle.entry.id) else {
-        return Ok(Some(ExportStatus::Freed));
-    };
-    // It stays open meanwhile, as an export ends under the table's lock.
-    let descriptor = descriptor.map(|descriptor| rustix::io::fcntl_dupfd_cloexec(descriptor, 3));
-    let descriptor = descriptor.transpose().map_err(shortage)?;
-    Ok(Some(ExportStatus::Live(descriptor)))
-}
-
-/// Whether this process made the handle, if it is authentic.
-pub fn is_own(handle: &IpcHandle) -> bool {
-    let table = export_table::lock();
-    table
-        .as_ref()
-        .is_some_and(|it| it.token == handle.entry.token)
-}
-
-/// Why a descriptor of another process could not be duplicated.
-enum Failure {
-    /// No process of this PID namespace has the id and the export table: it has exited, or is in another namespace.
-    Gone,
-    /// The system does not permit it, or does not have the system call.
-    Forbidden(Errno),
-    /// The system is short of a resource.
-    Shortage(Errno),
-}
-
-impl From<Errno> for Failure {
-    fn from(error: Errno) -> Self {
-        match error {
-            Errno::SRCH => Self::Gone,
-            error if is_shortage(error) => Self::Shortage(error),
-            error => Self::Forbidden(error),
-        }
-    }
-}
-
-/// Whether the failure is temporary.
-fn is_shortage(error: Errno) -> bool {
-    matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
-}
-
-/// Duplicates the descriptors of the export table and of the memory with `pidfd_getfd`.
-fn duplicate(handle: &IpcHandle) -> Result<ExportStatus, Failure> {
-    let process = Pid::from_raw(handle.process.cast_signed()).ok_or(Failure::Gone)?;
-    let process = match rustix::process::pidfd_open(process, PidfdFlags::empty()) {
-        Err(Errno::INVAL) => return Err(Failure::Gone),
-        process => process?,
-    };
-    // `None` when the descriptor refers to another file in the meantime.
-    let get = |number, expected| match rustix::process::pidfd_getfd(
-        &process,
-        number,
-        PidfdGetfdFlags::empty(),
-    ) {
-        Err(Errno::BADF) => Ok(None),
-        file => Ok::<_, Failure>(Some(file?).filter(|file| FileId::of(file) == Some(expected))),
-    };
-    let entry = &handle.entry;
-    let table = get(entry.descriptor, entry.file)?;
-    let table = table.and_then(RemoteTable::read).ok_or(Failure::Gone)?;
-    if !is_trusted(table.owner) {
-        return Ok(ExportStatus::Untrusted(table.owner));
-    }
-    if !handle.is_authenticated_by(&table.key) {
-        return Ok(ExportStatus::Forged);
-    }
-    let descriptor = match handle.file {
-        None => None,
-        Some(expected) => match get(handle.driver_handle.descriptor(), expected)? {
-            Some(file) => Some(file),
-            None => return Ok(ExportStatus::Freed),
+/// The error for a failure at the socket of a process.
+fn explain(process: u32, cause: io::Error) -> Error {
+    match cause.kind() {
+        io::ErrorKind::Interrupted => Error::Interrupted { process },
+        io::ErrorKind::ConnectionRefused => Error::ExporterGone { process },
+        _ => match Errno::from_io_error(&cause) {
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => shortage(cause),
+            _ => Error::Unreachable { process, cause },
         },
-    };
-    // The last check: an export that is live now was live when its descriptor was duplicated.
-    if table.is_live(entry) {
-        Ok(ExportStatus::Live(descriptor))
-    } else {
-        Ok(ExportStatus::Freed)
+    }
+}
+
+fn connect(handle: &IpcHandle) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name(handle.token))?)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+    Ok(stream)
+}
+
+/// Waits for the answer of the server.
+fn wait_readable(stream: &UnixStream) -> io::Result<()> {
+    let timeout = Timespec::try_from(ANSWER_TIMEOUT).ok();
+    let mut files = [PollFd::new(stream, PollFlags::IN)];
+    match rustix::event::poll(&mut files, timeout.as_ref())? {
+        0 => Err(io::ErrorKind::TimedOut.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The answer of the server.
+fn read(stream: &UnixStream) -> io::Result<(u8, Option<OwnedFd>)> {
+    let mut status = [u8::MAX];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let received = rustix::io::retry_on_intr(|| {
+        rustix::net::recvmsg(
+            stream,
+            &mut [IoSliceMut::new(&mut status)],
+            &mut control,
+            flags,
+        )
+    })?;
+    let descriptor = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    match (received.bytes, status, descriptor) {
+        (0, ..) => Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "it closed the connection without an answer",
+        )),
+        // The kernel drops a descriptor when this process has no free number for it.
+        (_, [LIVE_WITH_DESCRIPTOR], None) if received.flags.contains(ReturnFlags::CTRUNC) => {
+            Err(Errno::MFILE.into())
+        }
+        (_, [status], descriptor) => Ok((status, descriptor)),
     }
 }
 
@@ -175,32 +151,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_of_pidfd_getfd_are_classified() {
-        assert!(matches!(Failure::from(Errno::SRCH), Failure::Gone));
-        for error in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
-            let failure = Failure::from(error);
-            assert!(matches!(failure, Failure::Shortage(cause) if cause == error));
-        }
-        for error in [Errno::PERM, Errno::NOSYS] {
-            let failure = Failure::from(error);
-            assert!(matches!(failure, Failure::Forbidden(cause) if cause == error));
-        }
-    }
-
-    #[test]
-    fn a_shortage_at_the_socket_is_not_reported_as_a_missing_permission() {
-        let socket = |error: Errno| unreachable(7, Failure::Forbidden(Errno::PERM), error.into());
+    fn failures_at_the_socket_are_told_apart() {
+        let socket = |error: Errno| explain(7, error.into());
         assert!(matches!(socket(Errno::MFILE), Error::System { .. }));
-        assert!(matches!(
-            socket(Errno::CONNREFUSED),
-            Error::Unreachable { process: 7, .. }
-        ));
-    }
-
-    #[test]
-    fn a_process_is_gone_if_no_socket_of_it_is_left() {
-        let socket = |error: Errno| unreachable(7, Failure::Gone, error.into());
-        assert!(matches!(socket(Errno::MFILE), Error::System { .. }));
+        assert!(matches!(socket(Errno::INTR), Error::Interrupted { .. }));
         assert!(matches!(
             socket(Errno::CONNREFUSED),
             Error::ExporterGone { process: 7 }

@@ -12,6 +12,7 @@ use rustix::process::Resource;
 
 use super::Error;
 use super::driver_descriptor::DriverDescriptor;
+use super::identity;
 use crate::call::last_error;
 use crate::context::Context;
 use crate::device::Device;
@@ -21,7 +22,7 @@ use crate::device::Driver;
 const ATTEMPTS: u32 = 8;
 
 /// Whether a driver supports IPC of memory, and the system allows it: of the CPU runtime, the system may forbid a call that
-/// it needs. A shortage does not count, as it may pass.
+/// it needs, and every handle has the machine's identity. A shortage does not count, as it may pass.
 ///
 /// # Errors
 /// [`crate::error::Error::Call`] with the driver's result.
@@ -39,7 +40,8 @@ pub fn is_supported(driver: &Driver) -> crate::error::Result<bool> {
             zeDriverGetIpcProperties(driver.handle(), &mut properties)
         )
     }?;
-    Ok(properties.flags & sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0 != 0)
+    let is_supported = properties.flags & sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0 != 0;
+    Ok(is_supported && identity::boot_id().is_ok())
 }
 
 /// Level Zero's IPC handle (`ze_ipc_mem_handle_t`).
@@ -187,9 +189,12 @@ impl DriverHandle {
 }
 
 /// Unmaps memory that [`DriverHandle::open`] mapped.
-pub fn close(context: &Context, pointer: usize) {
+///
+/// # Safety
+/// It must have been mapped at `pointer` in this context, and neither be closed nor used by anyone, now or later.
+pub unsafe fn close(context: &Context, pointer: usize) {
     // A failure is ignored, as a drop cannot report it.
-    // SAFETY: the caller owns the mapping, and no work on it is in flight.
+    // SAFETY: the caller vouches for the mapping.
     let _ = unsafe {
         call!(
             context.library(),

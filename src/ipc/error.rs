@@ -75,28 +75,24 @@ pub enum Error {
         /// The process that owned it.
         process: u32,
     },
-    /// The process that owned the memory has exited, or is in a container with other PID and network namespaces.
+    /// No process listens at the socket that the handle names.
     #[error(
-        "process {process}, which owned the memory of the IPC handle, is gone (or in a container with other PID and network \
-         namespaces)"
+        "process {process}, which owned the memory of the IPC handle, is gone: no process listens at its socket (or it is in a \
+         container with another network namespace, or has closed all its descriptors, as daemons do)"
     )]
     ExporterGone {
         /// The process.
         process: u32,
     },
-    /// The system does not allow access to the process that owns the memory.
+    /// The process that owns the memory does not answer.
     #[error(
-        "cannot get the memory's file descriptor from process {process}: pidfd_getfd: {forbidden}; and over its socket: \
-         {socket}{}",
-        connection_advice(.socket)
+        "cannot get the memory's file descriptor from process {process} over its socket: {cause}"
     )]
     Unreachable {
         /// The process.
         process: u32,
-        /// The error of `pidfd_getfd`.
-        forbidden: io::Error,
         /// The error of the socket.
-        socket: io::Error,
+        cause: io::Error,
     },
     /// The range is not inside the allocation.
     #[error("bytes {start} to {end} are not inside the allocation of {size} bytes")]
@@ -192,17 +188,6 @@ fn in_parentheses(description: &str) -> String {
     match description {
         "" => String::new(),
         text => format!(" ({text})"),
-    }
-}
-
-/// The possible reasons for a refused connection.
-fn connection_advice(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            ": the process has exited and its number was reused, it is in a container with another network namespace, or \
-             it could not start to listen, or it has closed its socket since"
-        }
-        _ => "",
     }
 }
 

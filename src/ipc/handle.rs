@@ -1,11 +1,8 @@
 //! The handle and its serialisation.
 
-use zeusm_process::FileId;
-
 use super::Error;
 use super::authentication::{Key, Tag};
 use super::driver::DriverHandle;
-use super::export_table::Entry;
 use crate::usm::UsmKind;
 
 /// Identifies a range of an allocation to other processes of the machine.
@@ -16,10 +13,11 @@ pub struct IpcHandle {
     pub(super) device: [u8; 16],
     pub(super) process: u32,
     pub(super) kind: UsmKind,
-    pub(super) entry: Entry,
+    /// The exporting process's random number.
+    pub(super) token: [u8; 16],
+    /// The random id of the export there.
+    pub(super) export: u64,
     pub(super) driver_handle: DriverHandle,
-    /// The file of the descriptor in `driver_handle`, if the driver uses one.
-    pub(super) file: Option<FileId>,
     /// Level Zero's id of the allocation in the exporting process.
     pub(super) allocation_id: u64,
     /// The size of the driver's allocation in bytes.
@@ -37,13 +35,13 @@ pub struct IpcHandle {
 pub(super) type AllocationKey = ([u8; 16], u64, [u8; 60]);
 
 const MAGIC: [u8; 8] = *b"zeusmIPC";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The length of the tag and the checksum, with which a handle ends.
 const TRAILER: usize = size_of::<Tag>() + 4;
 
 impl IpcHandle {
     /// The length of a serialised handle in bytes.
-    pub const LENGTH: usize = 232;
+    pub const LENGTH: usize = 192;
 
     /// Length of the range in bytes.
     #[must_use]
@@ -94,7 +92,7 @@ impl IpcHandle {
 
     pub(super) fn allocation_key(&self) -> AllocationKey {
         let place = self.driver_handle.without_descriptor();
-        (self.entry.token, self.allocation_id, place)
+        (self.token, self.allocation_id, place)
     }
 
     /// The handle with its authentication tag.
@@ -110,22 +108,15 @@ impl IpcHandle {
 
     /// The authenticated bytes.
     fn content(&self) -> Writer {
-        let file = self.file.unwrap_or_default();
         let mut writer = Writer(Vec::with_capacity(Self::LENGTH));
         writer.put(MAGIC);
         writer.put(VERSION.to_le_bytes());
         writer.put(self.process.to_le_bytes());
         writer.put(self.boot);
         writer.put(self.device);
-        writer.put([kind_number(self.kind), u8::from(self.file.is_some()), 0, 0]);
-        writer.put(self.entry.index.to_le_bytes());
-        writer.put(self.entry.token);
-        writer.put(self.entry.id.to_le_bytes());
-        writer.put(self.entry.file.device.to_le_bytes());
-        writer.put(self.entry.file.inode.to_le_bytes());
-        writer.put(self.entry.descriptor.to_le_bytes());
-        writer.put(file.device.to_le_bytes());
-        writer.put(file.inode.to_le_bytes());
+        writer.put([kind_number(self.kind), 0, 0, 0]);
+        writer.put(self.token);
+        writer.put(self.export.to_le_bytes());
         writer.put(self.driver_handle.0);
         writer.put(self.allocation_id.to_le_bytes());
         writer.put(self.allocation_size.to_le_bytes());
@@ -164,7 +155,7 @@ impl IpcHandle {
             return Err(malformed("they are damaged: the checksum is wrong"));
         }
         let handle = Self::fields(&mut reader)
-            .filter(Self::has_valid_numbers)
+            .filter(|handle| handle.process.cast_signed() > 0)
             .ok_or_else(|| malformed("a field has an invalid value"))?;
         let end = handle.offset.checked_add(handle.size);
         if handle.size == 0 || end.is_none_or(|end| end > handle.allocation_size) {
@@ -173,42 +164,21 @@ impl IpcHandle {
         Ok(handle)
     }
 
-    /// Whether the process id and the descriptors are numbers that the kernel can assign.
-    fn has_valid_numbers(&self) -> bool {
-        let descriptor = self.file.map(|_| self.driver_handle.descriptor());
-        self.process.cast_signed() > 0
-            && self.entry.descriptor >= 0
-            && descriptor.is_none_or(|number| number >= 0)
-    }
-
     /// The fields after the version.
     fn fields(reader: &mut Reader<'_>) -> Option<Self> {
         let process = reader.u32()?;
         let (boot, device) = (reader.take()?, reader.take()?);
-        let [kind, has_file, 0, 0] = reader.take()? else {
+        let [kind, 0, 0, 0] = reader.take()? else {
             return None;
         };
-        let index = reader.u32()?;
-        let entry = Entry {
-            token: reader.take()?,
-            id: reader.u64()?,
-            file: reader.file()?,
-            descriptor: reader.u32()?.cast_signed(),
-            index,
-        };
-        let file = reader.file()?;
         Some(Self {
             boot,
             device,
             process,
             kind: kind_of(kind)?,
-            entry,
+            token: reader.take()?,
+            export: reader.u64()?,
             driver_handle: DriverHandle(reader.take()?),
-            file: match has_file {
-                0 if file == FileId::default() => None,
-                1 => Some(file),
-                _ => return None,
-            },
             allocation_id: reader.u64()?,
             allocation_size: reader.u64()?,
             offset: reader.u64()?,
@@ -255,12 +225,5 @@ impl Reader<'_> {
 
     fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
-    }
-
-    fn file(&mut self) -> Option<FileId> {
-        Some(FileId {
-            device: self.u64()?,
-            inode: self.u64()?,
-        })
     }
 }

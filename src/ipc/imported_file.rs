@@ -17,7 +17,7 @@ use zeusm_process::{FileId, Local, Mutex, MutexGuard};
 
 use super::Error;
 use super::driver;
-use super::handle::{AllocationKey, IpcHandle};
+use super::handle::AllocationKey;
 use crate::context::Context;
 use crate::device::{Device, Driver};
 
@@ -38,12 +38,28 @@ struct File {
 /// A mapping that is not used any more. It is used again if its memory is opened again before it is closed.
 #[derive(Debug)]
 pub struct DroppedMapping {
-    /// The allocation that is mapped.
-    pub memory: AllocationKey,
-    /// The context that it is mapped in.
-    pub context: Context,
-    /// The address of the mapping.
-    pub pointer: usize,
+    memory: AllocationKey,
+    context: Context,
+    pointer: usize,
+}
+
+impl DroppedMapping {
+    /// The mapping of an allocation in a context, at an address.
+    ///
+    /// # Safety
+    /// The driver must have mapped it so, it must not be closed, and no one may use it, now or later.
+    pub unsafe fn new(memory: AllocationKey, context: Context, pointer: usize) -> Self {
+        Self {
+            memory,
+            context,
+            pointer,
+        }
+    }
+
+    fn close(self) {
+        // SAFETY: the mapping is not used, as its maker has vouched for, and this value is consumed.
+        unsafe { driver::close(&self.context, self.pointer) };
+    }
 }
 
 static FILES: Local<Mutex<ImportedFiles>> = Local::new();
@@ -63,15 +79,15 @@ pub fn is_recognised(driver: &Driver) -> Result<bool, Error> {
     Ok(driver.is_cpu_runtime() || !driver.has_several_cards()?)
 }
 
-/// The file of a handle's memory on a device; `None` where the driver recognises files.
+/// The key of a file on a device; `None` where the driver recognises files.
 ///
 /// # Errors
 /// [`Error::LevelZero`] if the driver does not list its devices.
-pub fn key(handle: &IpcHandle, device: &Device) -> Result<Option<FileKey>, Error> {
+pub fn key(file: Option<FileId>, device: &Device) -> Result<Option<FileKey>, Error> {
     if is_recognised(device.driver())? {
         return Ok(None);
     }
-    Ok(handle.file.map(|file| (file, device.uuid())))
+    Ok(file.map(|file| (file, device.uuid())))
 }
 
 impl ImportedFiles {
@@ -98,15 +114,16 @@ impl ImportedFiles {
     /// Drops a mapping. It is closed with the last one of its file, and at once without a file.
     pub fn unmap(&mut self, key: Option<FileKey>, mapping: DroppedMapping) {
         let Some(Entry::Occupied(mut file)) = key.map(|key| self.0.entry(key)) else {
-            return driver::close(&mapping.context, mapping.pointer);
+            return mapping.close();
         };
         let it = file.get_mut();
         it.dropped.push(mapping);
         it.used -= 1;
         if it.used == 0 {
-            for mapping in file.remove().dropped {
-                driver::close(&mapping.context, mapping.pointer);
-            }
+            file.remove()
+                .dropped
+                .into_iter()
+                .for_each(DroppedMapping::close);
         }
     }
 }

@@ -7,14 +7,14 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use level_zero_sys as sys;
-use zeusm_process::{Local, Mutex, Owned};
+use zeusm_process::{FileId, Local, Mutex, Owned};
 
 use super::descriptor::Received;
 use super::handle::{AllocationKey, IpcHandle};
 use super::identity::{self, format_uuid};
 use super::imported_file::{self, DroppedMapping, FileKey};
 use super::mapped_range::MappedRange;
-use super::{Error, descriptor, driver};
+use super::{Error, descriptor, driver, exports};
 use crate::context::Context;
 use crate::device::Device;
 use crate::pool;
@@ -90,7 +90,7 @@ impl IpcHandle {
         let known = mappings.iter().filter_map(Weak::upgrade).find(is_same);
         // The owner is also queried when a mapping exists, as it may have freed the memory, and the handle may be forged.
         let received = descriptor::receive(self)?;
-        if descriptor::is_own(self) && !imported_file::is_recognised(device.driver())? {
+        if exports::is_own(self) && !imported_file::is_recognised(device.driver())? {
             return Err(Error::OwnMemory {
                 device: device.to_string(),
             });
@@ -184,11 +184,12 @@ impl DriverMapping {
         received: Received,
     ) -> Result<Self, Error> {
         let memory = handle.allocation_key();
-        let file = imported_file::key(handle, device)?;
         let Received {
             descriptor,
             mut files,
         } = received;
+        let file = descriptor.as_ref().and_then(FileId::of);
+        let file = imported_file::key(file, device)?;
         let pointer = files.map(file, &memory, context, || {
             Self::open(handle, context, device, descriptor)
         })?;
@@ -223,7 +224,7 @@ impl DriverMapping {
         // SAFETY: `descriptor::receive` has verified that the handle's process made it with this content, provided this
         // descriptor and is trusted. Its driver is of the same kind, as it has the same device on the same machine.
         let opened = unsafe {
-            let is_own = descriptor::is_own(handle);
+            let is_own = exports::is_own(handle);
             let of_driver = &handle.driver_handle;
             of_driver.open(context, device, received, is_own)
         };
@@ -246,11 +247,9 @@ impl Drop for DriverMapping {
     fn drop(&mut self) {
         // First, as another thread's memory may get the addresses.
         self.range = None;
-        let mapping = DroppedMapping {
-            memory: self.memory,
-            context: self.context.clone(),
-            pointer: self.pointer,
-        };
+        // SAFETY: `open` mapped it, and this is its last owner, whose pointers are not used after it.
+        let mapping =
+            unsafe { DroppedMapping::new(self.memory, self.context.clone(), self.pointer) };
         imported_file::lock().unmap(self.file, mapping);
     }
 }

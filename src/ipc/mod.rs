@@ -2,12 +2,11 @@
 //! opened in another process of the machine as a [`Mapping`] of the same memory.
 //!
 //! Level Zero's own handle has 64 bytes, which are valid only together with a file descriptor, and contains neither the size
-//! nor the owner of the memory. The handle here has all of these, and passes the descriptor: with `pidfd_getfd`, and where
-//! the rules for `ptrace` forbid that, over a Unix socket of the exporting process to processes of the same user.
+//! nor the owner of the memory. The handle here has all of these. The process that opens it gets the descriptor over a Unix
+//! socket of the exporting process, which answers processes of the same user.
 //!
-//! A handle is authenticated by a tag, a hash with a key of the exporting process. The process that opens it verifies the
-//! tag if it may trace the exporting process, else that process verifies it. A changed or forged handle therefore cannot be
-//! opened. The size of a mapping is the driver's, and the handle is compared with it each time.
+//! A handle is authenticated by a tag, a hash with a key of the exporting process, which verifies it: a changed or forged handle
+//! cannot be opened. The size of a mapping is the driver's, and the handle is compared with it each time.
 //!
 //! The exporting process still owns the memory. After it has freed the memory, handles to it cannot be opened any more.
 //! Existing mappings stay valid, if the driver supports that, until the last one is closed.
@@ -32,19 +31,21 @@ mod driver;
 mod driver_descriptor;
 mod error;
 mod export;
-mod export_table;
+mod exported;
+mod exports;
 mod handle;
 mod identity;
 mod imported_file;
 mod mapped_range;
 mod mapping;
 mod server;
+mod socket;
 #[cfg(test)]
 mod tests;
 
+pub use descriptor::ANSWER_TIMEOUT;
 pub use driver::is_supported;
 pub use error::Error;
 pub use handle::IpcHandle;
 pub use mapped_range::is_mapped;
 pub use mapping::Mapping;
-pub use server::ANSWER_TIMEOUT;

@@ -2,20 +2,18 @@
 
 use std::fs;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 
 use proptest::prelude::*;
-use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::process::{Resource, Rlimit};
-use zeusm_process::{FileId, OwnDescriptor, testing::in_child};
+use rustix::fs::MemfdFlags;
+use zeusm_process::{FileId, testing::in_child};
 
 use super::authentication::Key;
 use super::driver::{self, DriverHandle};
 use super::driver_descriptor::DriverDescriptor;
-use super::export_table::{self, Entry, RemoteTable};
 use super::identity::is_trusted;
-use super::{Error, IpcHandle};
-use crate::usm::{Allocation, UsmKind};
+use super::{Error, IpcHandle, exports};
+use crate::pool::{Options, Pool};
+use crate::usm::{Allocation, LevelZeroProvider, UsmKind};
 use crate::{Context, Runtime};
 
 fn kinds() -> impl Strategy<Value = UsmKind> {
@@ -27,27 +25,15 @@ fn kinds() -> impl Strategy<Value = UsmKind> {
 }
 
 prop_compose! {
-    fn files()(device: u64, inode: u64) -> FileId {
-        FileId { device, inode }
-    }
-}
-
-prop_compose! {
-    fn entries()(token: [u8; 16], descriptor in 0..i32::MAX, file in files(), index: u32, id: u64) -> Entry {
-        Entry { token, descriptor, file, index, id }
-    }
-}
-
-prop_compose! {
     fn handles()(
         boot: [u8; 16],
         device: [u8; 16],
         process in 1..i32::MAX.cast_unsigned(),
         descriptor in 0..i32::MAX,
         kind in kinds(),
-        entry in entries(),
+        token: [u8; 16],
+        export: u64,
         driver_handle in prop::array::uniform32(any::<(u8, u8)>()),
-        file in prop::option::of(files()),
         allocation_id: u64,
         offset in 0..u64::MAX / 2,
         size in 1..u64::MAX / 2,
@@ -60,7 +46,7 @@ prop_compose! {
         driver_handle.0[..4].copy_from_slice(&descriptor.to_ne_bytes());
         let allocation_size = offset + size;
         IpcHandle {
-            boot, device, process, kind, entry, driver_handle, file, allocation_id, allocation_size, offset, size,
+            boot, device, process, kind, token, export, driver_handle, allocation_id, allocation_size, offset, size,
             tag: Default::default(),
         }.authenticated(&Key(key))
     }
@@ -98,25 +84,13 @@ proptest! {
     }
 
     #[test]
-    fn invalid_process_ids_and_descriptors_are_refused(
-        handle in handles(), process in 1 << 31..u32::MAX, descriptor in i32::MIN..0,
-    ) {
-        let entry = Entry { descriptor, ..handle.entry };
-        let mut driver_handle = handle.driver_handle;
-        driver_handle.0[..4].copy_from_slice(&descriptor.to_ne_bytes());
-        for invalid in [
-            IpcHandle { process: 0, ..handle.clone() },
-            IpcHandle { process, ..handle.clone() },
-            IpcHandle { entry, ..handle.clone() },
-            IpcHandle { driver_handle, file: Some(handle.file.unwrap_or_default()), ..handle.clone() },
-        ] {
+    fn invalid_process_ids_are_refused(handle in handles(), process in 1 << 31..u32::MAX) {
+        for process in [0, process] {
+            let invalid = IpcHandle { process, ..handle.clone() };
             let answer = IpcHandle::from_bytes(&invalid.to_bytes());
             let malformed = matches!(answer, Err(Error::Malformed { .. }));
             prop_assert!(malformed);
         }
-        // A driver without descriptors may have any bytes there.
-        let none = IpcHandle { driver_handle, file: None, ..handle };
-        prop_assert!(IpcHandle::from_bytes(&none.to_bytes()).is_ok());
     }
 
     #[test]
@@ -133,14 +107,13 @@ proptest! {
     }
 }
 
-/// A process that may trace the exporting one can authenticate handles with that one's key.
+/// A handle of the exporting process that says more than there is.
 #[test]
 fn an_authenticated_handle_cannot_reach_beyond_the_mapping() {
     let device = Runtime::get().unwrap().default_device().unwrap();
     let context = Context::new(device.driver()).unwrap();
     let memory = Allocation::direct(&context, &device, UsmKind::Shared, 3 << 20, 0).unwrap();
     let handle = IpcHandle::new(&memory, 0..3 << 20).unwrap();
-    let key = export_table::lock().as_ref().unwrap().key;
     let large = IpcHandle {
         allocation_size: 1 << 30,
         size: 1 << 30,
@@ -156,7 +129,8 @@ fn an_authenticated_handle_cannot_reach_beyond_the_mapping() {
     ] {
         for is_open in [false, true] {
             let _opened = is_open.then(|| handle.open(&context, &device).unwrap());
-            let answer = changed.clone().authenticated(&key).open(&context, &device);
+            let changed = exports::handle(handle.export, |_, _| changed.clone()).unwrap();
+            let answer = changed.open(&context, &device);
             assert!(matches!(answer, Err(Error::Malformed { .. })), "{answer:?}");
         }
     }
@@ -176,25 +150,6 @@ fn another_key_makes_another_tag() {
         other[bit / 8] ^= 1 << (bit % 8);
         assert!(!key.verify(&content, &other));
     }
-}
-
-/// A handle of an export that no driver knows.
-pub fn test_handle(entry: Entry, key: &Key) -> IpcHandle {
-    IpcHandle {
-        boot: [0; 16],
-        device: [0; 16],
-        process: std::process::id(),
-        kind: UsmKind::Host,
-        entry,
-        driver_handle: DriverHandle([0; 64]),
-        file: None,
-        allocation_id: 1,
-        allocation_size: 1,
-        offset: 0,
-        size: 1,
-        tag: Default::default(),
-    }
-    .authenticated(key)
 }
 
 /// A number that other threads do not get, as the kernel assigns the lowest free one.
@@ -246,55 +201,6 @@ fn a_descriptor_for_the_driver_is_closed_once() {
 }
 
 #[test]
-fn a_file_size_limit_is_an_error_and_no_signal() {
-    in_child(|| {
-        let none = Rlimit {
-            current: Some(0),
-            maximum: None,
-        };
-        rustix::process::setrlimit(Resource::Fsize, none).unwrap();
-        assert!(matches!(
-            export_table::insert(None),
-            Err(Error::System { .. })
-        ));
-    });
-}
-
-#[test]
-fn a_file_of_the_program_with_the_number_of_the_table_is_not_written() {
-    in_child(|| {
-        let (before, _) = export_table::insert(None).unwrap();
-        let (same, _) = export_table::insert(None).unwrap();
-        assert_eq!(same.token, before.token);
-        let file = tempfile::tempfile().unwrap();
-        file.write_all_at(&[7; 100], 0).unwrap();
-        let reused = reuse(before.descriptor, &file);
-        export_table::remove(&before);
-        let (after, _) = export_table::insert(None).unwrap();
-        assert_ne!(after.token, before.token);
-        export_table::remove(&same);
-        export_table::remove(&after);
-        assert!(is_open(reused.as_raw_fd()));
-        let mut content = [0; 100];
-        file.read_exact_at(&mut content, 0).unwrap();
-        assert_eq!(content, [7; 100]);
-    });
-}
-
-#[test]
-fn no_descriptor_has_the_number_of_a_standard_stream() {
-    in_child(|| {
-        close(0);
-        let memory = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
-        assert_eq!(memory.as_raw_fd(), 0);
-        let own = OwnDescriptor::new(memory).unwrap();
-        assert!(own.number() > 2 && own.get().is_some() && !is_open(0));
-        let (entry, _) = export_table::insert(None).unwrap();
-        assert!(entry.descriptor > 2);
-    });
-}
-
-#[test]
 fn a_descriptor_for_the_driver_leaves_files_of_the_program() {
     in_child(|| {
         let memory = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
@@ -338,49 +244,45 @@ fn memory_whose_descriptor_the_program_closed_is_not_opened() {
 
 #[test]
 fn memory_whose_descriptor_the_program_closed_has_no_more_handles() {
-    with_closed_export(|_, memory, handle, _reused| {
+    with_closed_export(|_, memory, _, _reused| {
         let answer = IpcHandle::new(&memory, 0..1);
         assert!(matches!(answer, Err(Error::Closed)), "{answer:?}");
-        assert!(export_table::has_been_closed());
-        // The export table, too.
-        close(handle.entry.descriptor);
-        let answer = IpcHandle::new(&memory, 0..1);
-        assert!(matches!(answer, Err(Error::Closed)), "{answer:?}");
-        assert!(export_table::has_been_closed());
     });
 }
 
+/// The descriptors of this process.
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
 #[test]
-fn other_files_are_not_taken_for_an_export_table() {
-    let head = [&b"zeusmEXP"[..], &[9; 16], &[0; 8]].concat();
-    let file = tempfile::tempfile().unwrap();
-    file.write_all_at(&head, 0).unwrap();
-    assert!(
-        RemoteTable::read(file.into()).is_none(),
-        "a file of a file system"
-    );
-    let memory = |content: &[u8], seals| {
-        let file = rustix::fs::memfd_create("test", MemfdFlags::ALLOW_SEALING).unwrap();
-        rustix::io::write(&file, content).unwrap();
-        rustix::fs::fcntl_add_seals(&file, seals).unwrap();
-        RemoteTable::read(file)
-    };
-    let seals = SealFlags::SHRINK | SealFlags::SEAL;
-    assert!(memory(&head, SealFlags::SEAL).is_none());
-    assert!(memory(&head[1..], seals).is_none());
-    assert!(memory(&head[..20], seals).is_none());
-    let table = memory(&head, seals).unwrap();
-    assert_eq!(
-        (table.key.0, table.owner),
-        ([9; 16], rustix::process::geteuid().as_raw())
-    );
-    let entry = |index, id| Entry {
-        index,
-        id,
-        ..Entry::default()
-    };
-    assert!(table.is_live(&entry(0, 0)));
-    assert!(!table.is_live(&entry(0, 1)) && !table.is_live(&entry(u32::MAX, 0)));
+fn the_blocks_of_a_slab_share_a_descriptor_which_ends_with_the_last() {
+    in_child(|| {
+        let device = Runtime::get().unwrap().default_device().unwrap();
+        let context = Context::new(device.driver()).unwrap();
+        let provider = LevelZeroProvider::new(&context, &device, UsmKind::Device);
+        let pool = Pool::new(provider, Options::default());
+        let block = || Allocation::in_pool(&pool, 64, 0).unwrap();
+        let export = |block: &Allocation| IpcHandle::new(block, 0..64).unwrap();
+        let mut blocks: Vec<_> = (0..500).map(|_| block()).collect();
+        let first = export(&blocks[0]);
+        let before = descriptors();
+        let handles: Vec<_> = blocks.iter().map(export).collect();
+        assert_eq!(descriptors(), before);
+        let [one, other] = [&handles[1], &handles[2]];
+        assert_eq!(one.driver_handle, other.driver_handle);
+        assert_ne!(one.export, other.export);
+        assert!(is_open(first.driver_handle.descriptor()));
+        let last = blocks.pop();
+        drop(blocks);
+        assert!(is_open(first.driver_handle.descriptor()));
+        drop(last);
+        assert!(!is_open(first.driver_handle.descriptor()));
+        assert_eq!(descriptors(), before - 1);
+        // The slab is exported again.
+        let block = block();
+        export(&block).open(&context, &device).unwrap();
+    });
 }
 
 #[test]
@@ -428,19 +330,6 @@ fn system_errors_include_advice() {
             "{message}"
         );
         assert_eq!(message.len() > plain.len(), errno != libc::EIO, "{message}");
-    }
-    for (errno, advice) in [(libc::ECONNREFUSED, "start to listen"), (libc::EIO, "")] {
-        let socket = std::io::Error::from_raw_os_error(errno);
-        let plain = format!("over its socket: {socket}");
-        let error = Error::Unreachable {
-            process: 7,
-            forbidden: std::io::Error::from_raw_os_error(libc::EPERM),
-            socket,
-        };
-        let message = error.to_string();
-        let (_, after) = message.split_once(&plain).unwrap();
-        assert!(after.contains(advice), "{message}");
-        assert_eq!(after.is_empty(), advice.is_empty(), "{message}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from pathlib import Path
 
 import dask.sizeof
 import numpy as np
@@ -172,6 +173,19 @@ class TestOffers:
 
     def test_memory_that_is_not_kept(self, identity):
         assert not self.offered(zm.MemoryUSMHost(1 << 17), identity)
+
+    @pytest.mark.parametrize("error", [zm.IPCError, zeusm.LevelZeroError, MemoryError, ValueError])
+    def test_memory_whose_handle_cannot_be_had(self, kept, identity, monkeypatch, error):
+        class Refused(zm.MemoryUSMHost):
+            def ipc_handle(self):
+                raise error("no descriptor is left")
+
+        assert not self.offered(Refused(1 << 17), identity)
+
+    def test_the_identity_of_the_machine_is_read_once(self, kept, identity, monkeypatch):
+        """A process without a free descriptor sends what it can."""
+        monkeypatch.setattr(Path, "read_text", lambda path: pytest.fail(f"{path} is read again"))
+        assert self.offered(zm.MemoryUSMHost(1 << 17), identity)
 
     def test_memory_that_is_small_or_strided_or_of_another_package(self, kept, identity):
         import dpnp

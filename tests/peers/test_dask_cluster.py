@@ -125,6 +125,23 @@ def test_workers_of_a_machine_send_by_ipc(client, workers, ipc, usm_type):
     assert client.gather(client.map(lambda array: array.usm_type, arrays)) == [usm_type] * 5
 
 
+def test_results_of_one_slab_share_a_descriptor(client, workers, ipc):
+    """UMF#403: descriptors for each result end a worker at the usual limit of 1024 open files."""
+
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+
+    small = {"size": 100_000, "workers": [workers[0]], "pure": False}
+    arrays = client.map(make, range(64), **small)
+    wait(arrays)
+    before = client.run(descriptors)
+    sums = client.map(total, arrays, workers=[workers[1]], pure=False)
+    assert client.gather(sums) == [number * 100_000 for number in range(64)]
+    assert counts(client)["received"] - ipc["received"] == 64
+    grown = {worker: count - before[worker] for worker, count in client.run(descriptors).items()}
+    assert max(grown.values()) < 24, grown
+
+
 def test_what_cannot_go_by_ipc_goes_as_bytes(client, workers, ipc):
     """Small and strided arrays, memory of dpnp, and results that go to the client."""
 

@@ -318,6 +318,27 @@ def test_no_size_is_needed_and_a_smaller_one_is_taken(memory_class):
             zm.IPCMemoryHandle.open(handle, device, wrong)
 
 
+def test_many_exported_blocks_share_descriptors(fresh):
+    """One for each slab, and none for each block: the limit of open files is 1024 on most systems."""
+    fresh("""
+        import os, resource
+        import zeusm.memory as zm
+
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+        blocks = [zm.MemoryUSMDevice(64) for _ in range(1100)]
+        blocks[0].ipc_handle()  # Starts the server.
+        before = len(os.listdir("/proc/self/fd"))
+        handles = [block.ipc_handle().to_bytes() for block in blocks]
+        slabs = len(zm.snapshot()["slabs"]["address"])
+        assert len(os.listdir("/proc/self/fd")) < before + 2 * slabs
+        for number, block in enumerate(blocks):
+            block.memset(number % 256)
+        opened = [zm.IPCMemoryHandle.open(handle) for handle in handles]
+        assert all(memory.tobytes() == bytes([n % 256]) * 64 for n, memory in enumerate(opened))
+        assert len(os.listdir("/proc/self/fd")) < before + 2 * slabs
+    """)
+
+
 def test_nothing_leaks_over_many_openings():
     memory = filled(zm.MemoryUSMHost)
     raw = memory.ipc_handle().to_bytes()
@@ -479,7 +500,7 @@ def test_a_child_exports_what_it_inherited_as_its_own(fresh, usm_type):
     import zeusm.memory as zm
 
     def token(handle):
-        return bytes(handle)[56:72]
+        return bytes(handle)[52:68]
 
     memory = zm.MemoryUSM{usm_type.title()}(4096)
     memory.memset(5)

@@ -1,39 +1,39 @@
 #![allow(clippy::unwrap_used)]
 
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::process;
+use std::sync::Weak;
 
-use rustix::fs::MemfdFlags;
 use zeusm_process::testing::in_child;
 
 use super::*;
-use crate::ipc::tests::test_handle;
+use crate::usm::{Allocation, UsmKind};
+use crate::{Context, Runtime};
 
-/// Of this process alone, as names of sockets are the machine's.
-fn token(of: u8) -> [u8; 16] {
-    (u128::from(process::id()) << 8 | u128::from(of)).to_ne_bytes()
+fn number() -> RawFd {
+    SERVER.lock().as_ref().unwrap().socket.number()
 }
 
 /// The thread's end drops its reference.
 fn is_running() -> bool {
-    let server = SERVER.get_or_default().lock();
-    server
+    SERVER
+        .lock()
         .as_ref()
-        .is_some_and(|it| Arc::strong_count(&it.listener) > 1)
+        .is_some_and(|it| Arc::strong_count(it) > 1)
 }
 
 /// A file of the program gets the number, as when the program closes all descriptors, as daemons do, and opens its own.
-fn replace(number: RawFd, file: impl AsFd) {
+fn replace_by(number: RawFd, file: impl AsFd) {
     // SAFETY: the number is that of a descriptor of zeusm, which must not use it any more.
     let answer = unsafe { libc::dup2(file.as_fd().as_raw_fd(), number) };
     assert_eq!(answer, number);
 }
 
 /// Starts a server that waits for a client; returns the number of its socket.
-fn start_and_wait(token: [u8; 16]) -> RawFd {
-    start(token);
+fn start_and_wait() -> RawFd {
+    start(exports::token().unwrap()).unwrap();
     thread::sleep(Duration::from_millis(200));
-    LISTENER.load(Ordering::Relaxed)
+    number()
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
@@ -42,27 +42,28 @@ fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
-fn connect(token: [u8; 16]) -> io::Result<UnixStream> {
-    UnixStream::connect_addr(&address(token).unwrap())
+fn connect() -> io::Result<UnixStream> {
+    let name = name(exports::token().unwrap());
+    UnixStream::connect_addr(&SocketAddr::from_abstract_name(name).unwrap())
 }
 
 #[test]
 fn clients_of_a_socket_of_the_program_with_the_number_of_the_server_are_its_own() {
     in_child(|| {
-        let number = start_and_wait(token(5));
+        let number = start_and_wait();
         let name = format!("zeusm-test-{}", process::id());
         let place = SocketAddr::from_abstract_name(name).unwrap();
         let program = UnixListener::bind_addr(&place).unwrap();
-        replace(number, &program);
+        replace_by(number, &program);
         // The last client that the server accepts.
-        drop(connect(token(5)));
+        drop(connect());
         wait_until(|| !is_running());
         let _client = UnixStream::connect_addr(&place).unwrap();
         program.set_nonblocking(true).unwrap();
         program.accept().unwrap();
-        start(token(6));
+        start_and_wait();
         assert!(is_running());
-        connect(token(6)).unwrap();
+        connect().unwrap();
     });
 }
 
@@ -70,19 +71,12 @@ fn clients_of_a_socket_of_the_program_with_the_number_of_the_server_are_its_own(
 fn the_export_after_the_program_closed_the_socket_starts_a_new_server() {
     in_child(|| {
         let file = tempfile::tempfile().unwrap();
-        let number = start_and_wait(token(5));
-        replace(number, &file);
-        start(token(6));
-        connect(token(6)).unwrap();
-        // No thread waits at the former socket.
-        wait_until(|| connect(token(5)).is_err());
-        // The program closed the socket only, so that the token stays the same.
-        let number = start_and_wait(token(6));
-        replace(number, &file);
-        start(token(6));
+        let number = start_and_wait();
+        replace_by(number, &file);
+        start_and_wait();
         // The former server would have answered one client.
         for _ in 0..3 {
-            connect(token(6)).unwrap();
+            connect().unwrap();
             thread::sleep(Duration::from_millis(50));
         }
         assert!(is_running());
@@ -90,62 +84,80 @@ fn the_export_after_the_program_closed_the_socket_starts_a_new_server() {
 }
 
 #[test]
-fn the_export_after_the_program_closed_the_table_starts_a_new_server() {
+fn a_server_that_runs_is_left_alone() {
     in_child(|| {
-        start_and_wait(token(5));
-        start(token(6));
-        connect(token(6)).unwrap();
-        wait_until(|| connect(token(5)).is_err());
+        let number = start_and_wait();
+        assert_eq!(start_and_wait(), number);
+        connect().unwrap();
     });
 }
 
 #[test]
 fn the_end_of_a_former_server_leaves_the_socket_that_got_its_number() {
     in_child(|| {
-        let number = start_and_wait(token(5));
-        let server = SERVER.get_or_default().lock();
-        let former = server.as_ref().map(|it| Arc::downgrade(&it.listener));
-        drop(server);
+        let number = start_and_wait();
+        let former = SERVER.lock().as_ref().map(Arc::downgrade);
         // The server waits for the client's handle.
-        let client = connect(token(5)).unwrap();
+        let client = connect().unwrap();
         thread::sleep(Duration::from_millis(200));
         // SAFETY: the number is that of the server's socket, which must not use it any more.
         assert_eq!(unsafe { libc::close(number) }, 0);
-        start(token(6));
-        let is_next = || LISTENER.load(Ordering::Relaxed) == number;
-        assert!(is_next());
-        drop(client);
-        wait_until(|| former.as_ref().is_some_and(|it| it.strong_count() == 0));
-        assert!(is_next() && is_running());
-        connect(token(6)).unwrap();
+        thread::spawn(|| {
+            thread::sleep(Duration::from_millis(300));
+            drop(client);
+        });
+        start_and_wait();
+        wait_until(|| {
+            former
+                .as_ref()
+                .is_some_and(|it| Weak::strong_count(it) == 0)
+        });
+        assert!(is_running());
+        connect().unwrap();
     });
 }
 
-/// The answer of the server to a handle.
-fn ask(handle: &IpcHandle) -> ExportStatus {
-    request(handle, || ()).unwrap().0
+#[test]
+fn a_child_has_no_copy_of_the_socket() {
+    in_child(|| {
+        let number = start_and_wait();
+        let about = zeusm_process::inode;
+        let inode = about(number);
+        in_child(|| {
+            assert_ne!(about(number), inode);
+            assert!(SERVER.lock().is_none());
+            start_and_wait();
+            connect().unwrap();
+        });
+        assert_eq!(about(number), inode);
+    });
+}
+
+/// The server's answer to a handle.
+fn ask(handle: &IpcHandle) -> u8 {
+    use std::io::Write as _;
+    let mut client = connect().unwrap();
+    client.write_all(&handle.to_bytes()).unwrap();
+    let mut answer = [u8::MAX];
+    client.read_exact(&mut answer).unwrap();
+    answer[0]
 }
 
 #[test]
 fn the_server_passes_no_descriptor_of_the_program() {
     in_child(|| {
-        let memory = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
-        let memory = Arc::new(OwnDescriptor::new(memory).unwrap());
-        let (entry, key) = export_table::insert(Some(Arc::clone(&memory))).unwrap();
-        start(entry.token);
-        let handle = test_handle(entry, &key);
-        assert!(matches!(ask(&handle), ExportStatus::Live(Some(_))));
-        replace(memory.number(), tempfile::tempfile().unwrap());
-        assert!(matches!(ask(&handle), ExportStatus::Freed));
-        // The same once there is another table.
-        replace(entry.descriptor, tempfile::tempfile().unwrap());
-        let (other, other_key) = export_table::insert(None).unwrap();
-        assert_ne!(other.token, entry.token);
-        assert!(matches!(ask(&handle), ExportStatus::Freed));
-        start(other.token);
-        let other = test_handle(other, &other_key);
-        assert!(matches!(ask(&other), ExportStatus::Live(None)));
-        let forged = test_handle(other.entry, &key);
-        assert!(matches!(ask(&forged), ExportStatus::Forged));
+        let device = Runtime::get().unwrap().default_device().unwrap();
+        let context = Context::new(device.driver()).unwrap();
+        let memory = Allocation::direct(&context, &device, UsmKind::Host, 4096, 0).unwrap();
+        let handle = IpcHandle::new(&memory, 0..4096).unwrap();
+        assert_eq!(ask(&handle), LIVE_WITH_DESCRIPTOR);
+        let mut forged = handle.clone();
+        forged.tag[0] ^= 1;
+        assert_eq!(ask(&forged), FORGED);
+        let number = handle.driver_handle.descriptor();
+        replace_by(number, tempfile::tempfile().unwrap());
+        assert_eq!(ask(&handle), FREED);
+        drop(memory);
+        assert_eq!(ask(&handle), FREED);
     });
 }
