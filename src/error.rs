@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use zeusm_process::memory::Bound;
 use zeusm_process::variables::InvalidVariable;
 
 use crate::history::Holder;
@@ -177,7 +178,8 @@ pub enum Error {
     /// Memory could not be allocated.
     #[error(
         "cannot allocate {size} bytes of {kind} USM (alignment {alignment}) on {device}, whose largest allocation \
-         is {limit} bytes: {cause}"
+         is {limit} bytes{}: {cause}",
+        bounded(.bounds)
     )]
     Allocation {
         /// The kind of memory.
@@ -190,9 +192,11 @@ pub enum Error {
         device: String,
         /// The device's largest allocation in bytes.
         limit: u64,
+        /// The limits of this process that are less than the machine's memory.
+        bounds: Box<[Bound]>,
         /// The stacks whose blocks have the most bytes on the device, if a [history](crate::history) is recorded. Their
         /// numbers mean something to the caller that named them only, so the message does not contain them.
-        holders: Vec<Holder>,
+        holders: Box<[Holder]>,
         /// The error of Level Zero or of the pool.
         cause: Box<Error>,
     },
@@ -393,6 +397,10 @@ fn code(result: &sys::ze_result_t) -> String {
     result
         .name()
         .map_or_else(|| format!("result {:#x}", result.0), str::to_owned)
+}
+
+fn bounded(bounds: &[Bound]) -> String {
+    bounds.iter().map(|bound| format!("; {bound}")).collect()
 }
 
 fn limited(limit: &Option<usize>) -> String {

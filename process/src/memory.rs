@@ -210,7 +210,7 @@ pub enum Bound {
 impl Bound {
     /// The limits of this process.
     #[must_use]
-    pub fn all() -> Vec<Self> {
+    pub fn all() -> Box<[Self]> {
         let root = Path::new("/");
         let groups = group_limit(root).map(|limit| Self::Groups {
             limit,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use zeusm_process::Owned;
+use zeusm_process::memory::Bound;
 
 use super::{LevelZeroProvider, context_map, exports, pools_enabled};
 use crate::context::Context;
@@ -305,7 +306,8 @@ fn failed(
         alignment,
         device: device.to_string(),
         limit: device.largest_allocation(),
-        holders: history::holders(in_memory_of(device, place), HOLDERS),
+        bounds: Bound::all(),
+        holders: history::holders(in_memory_of(device, place), HOLDERS).into(),
         cause: Box::new(cause),
     };
     if history::is_recording() {

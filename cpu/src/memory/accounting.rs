@@ -23,8 +23,11 @@ const LARGE: u64 = 16 << 20;
 /// The age limit in nanoseconds; a reading takes longer than a large allocation.
 const FRESH: u64 = 20_000_000;
 /// A new reading is due when this fraction of the last one has been allocated, or [`MIN_STEP`] if that is more.
-const PART: u64 = 8;
-const MIN_STEP: u64 = 4 << 20;
+///
+/// Beside each small allocation the program has objects of its own, which only a reading counts: until the next one they have to
+/// fit into what was left at the last.
+const PART: u64 = 32;
+const MIN_STEP: u64 = 256 << 10;
 
 /// The limit for what is allocated without a new reading.
 static CHECKPOINT: AtomicU64 = AtomicU64::new(0);
