@@ -36,16 +36,62 @@ impl Kind {
         }
     }
 
-    /// Whether NumPy has items of this kind and size in bytes.
-    fn has_size(self, size: usize) -> bool {
+    /// DLPack's code (DLPack 1.0, `DLDataTypeCode`).
+    fn dlpack(self) -> Option<u8> {
         match self {
-            Self::Bool => size == 1,
-            Self::Int | Self::Uint => matches!(size, 1 | 2 | 4 | 8),
-            Self::Float => matches!(size, 2 | 4 | 8 | 16),
-            Self::Complex => matches!(size, 8 | 16 | 32),
-            Self::Void => size > 0,
+            Self::Int => Some(0),
+            Self::Uint => Some(1),
+            Self::Float => Some(2),
+            Self::Complex => Some(5),
+            Self::Bool => Some(6),
+            Self::Void => None,
         }
     }
+}
+
+/// An item that NumPy has.
+struct Known {
+    kind: Kind,
+    /// In bytes.
+    size: usize,
+    name: &'static str,
+    /// The code in the buffer protocol (PEP 3118) in standard size; `None` for items that have no standard size.
+    code: Option<&'static str>,
+}
+
+const fn known(kind: Kind, size: usize, name: &'static str, code: Option<&'static str>) -> Known {
+    Known {
+        kind,
+        size,
+        name,
+        code,
+    }
+}
+
+/// All items but untyped bytes, which may have any size.
+const KNOWN: [Known; 16] = [
+    known(Kind::Bool, 1, "bool", Some("?")),
+    known(Kind::Int, 1, "int8", Some("b")),
+    known(Kind::Int, 2, "int16", Some("h")),
+    known(Kind::Int, 4, "int32", Some("i")),
+    known(Kind::Int, 8, "int64", Some("q")),
+    known(Kind::Uint, 1, "uint8", Some("B")),
+    known(Kind::Uint, 2, "uint16", Some("H")),
+    known(Kind::Uint, 4, "uint32", Some("I")),
+    known(Kind::Uint, 8, "uint64", Some("Q")),
+    known(Kind::Float, 2, "float16", Some("e")),
+    known(Kind::Float, 4, "float32", Some("f")),
+    known(Kind::Float, 8, "float64", Some("d")),
+    known(Kind::Float, 16, "float128", None),
+    known(Kind::Complex, 8, "complex64", Some("Zf")),
+    known(Kind::Complex, 16, "complex128", Some("Zd")),
+    known(Kind::Complex, 32, "complex256", None),
+];
+
+fn find(kind: Kind, size: usize) -> Option<&'static Known> {
+    KNOWN
+        .iter()
+        .find(|known| known.kind == kind && known.size == size)
 }
 
 /// The order of an item's bytes.
@@ -137,6 +183,35 @@ impl ItemType {
         self.order
     }
 
+    /// The item of a name such as "float32", in this machine's order.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let known = KNOWN.iter().find(|known| known.name == name)?;
+        Some(Self::ordered(known.kind, known.size, ByteOrder::NATIVE))
+    }
+
+    /// NumPy's name, whatever the order; `None` for untyped bytes.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        find(self.kind, self.size).map(|known| known.name)
+    }
+
+    /// Whether it is a number of a standard size, which also devices compute with.
+    #[must_use]
+    pub fn is_standard(self) -> bool {
+        find(self.kind, self.size).is_some_and(|known| known.code.is_some())
+    }
+
+    fn ordered(kind: Kind, size: usize, order: ByteOrder) -> Self {
+        let has_order = size > 1 && kind != Kind::Void;
+        let order = if has_order {
+            order
+        } else {
+            ByteOrder::Irrelevant
+        };
+        Self { kind, size, order }
+    }
+
     /// The item's format in the buffer protocol (PEP 3118 and Python's `struct`). For items in this machine's order it is a
     /// native format without a prefix, as `memoryview` can index no others. It is `l` and not `q` where a C `long` has 8
     /// bytes, as NumPy's int64 is a `long` there.
@@ -164,28 +239,13 @@ impl ItemType {
     /// # Errors
     /// [`Error::NoFormat`] for 16-byte floats, which have no standard format.
     pub(super) fn standard_format(self, prefix: bool) -> Result<String, Error> {
-        let code = match (self.kind, self.size) {
-            (Kind::Bool, _) => "?",
-            (Kind::Int, 1) => "b",
-            (Kind::Int, 2) => "h",
-            (Kind::Int, 4) => "i",
-            (Kind::Int, 8) => "q",
-            (Kind::Uint, 1) => "B",
-            (Kind::Uint, 2) => "H",
-            (Kind::Uint, 4) => "I",
-            (Kind::Uint, 8) => "Q",
-            (Kind::Float, 2) => "e",
-            (Kind::Float, 4) => "f",
-            (Kind::Float, 8) => "d",
-            (Kind::Complex, 8) => "Zf",
-            (Kind::Complex, 16) => "Zd",
-            (Kind::Void, size) => return Ok(format!("{size}x")),
-            _ => {
-                return Err(Error::NoFormat {
-                    typestr: self.to_string(),
-                });
-            }
-        };
+        if self.kind == Kind::Void {
+            return Ok(format!("{}x", self.size));
+        }
+        let code = find(self.kind, self.size).and_then(|known| known.code);
+        let code = code.ok_or_else(|| Error::NoFormat {
+            typestr: self.to_string(),
+        })?;
         Ok(match self.order {
             ByteOrder::Little if prefix => format!("<{code}"),
             ByteOrder::Big if prefix => format!(">{code}"),
@@ -195,17 +255,10 @@ impl ItemType {
         })
     }
 
-    /// DLPack's type, or `None` for untyped bytes and for any byte order but this machine's (DLPack 1.0, `DLDataTypeCode`).
+    /// DLPack's type, or `None` for untyped bytes and for any byte order but this machine's.
     #[must_use]
     pub fn dlpack(self) -> Option<DlpackType> {
-        let code = match self.kind {
-            Kind::Int => 0,
-            Kind::Uint => 1,
-            Kind::Float => 2,
-            Kind::Complex => 5,
-            Kind::Bool => 6,
-            Kind::Void => return None,
-        };
+        let code = self.kind.dlpack()?;
         let bits = u8::try_from(self.size.checked_mul(8)?).ok()?;
         self.order.is_native().then_some(DlpackType {
             code,
@@ -263,14 +316,16 @@ impl FromStr for ItemType {
         let size = digits
             .parse()
             .ok()
-            .filter(|&size| kind.has_size(size) && isize::try_from(size).is_ok())
+            .filter(|&size| match kind {
+                Kind::Void => size > 0 && isize::try_from(size).is_ok(),
+                kind => find(kind, size).is_some(),
+            })
             .ok_or_else(|| malformed("there are no items of that kind and size"))?;
-        let order = if size == 1 || kind == Kind::Void {
-            ByteOrder::Irrelevant
-        } else {
-            order.unwrap_or(ByteOrder::NATIVE)
-        };
-        Ok(Self { kind, size, order })
+        Ok(Self::ordered(
+            kind,
+            size,
+            order.unwrap_or(ByteOrder::NATIVE),
+        ))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::errors::Explain;
 use crate::imports;
 use crate::interpreter::intern;
 use crate::shown::naming;
-use zeusm::suai::{ElementType, Error, ItemType, Kind, MAX_DEPTH, MAX_FIELDS, Record, RecordField};
+use zeusm::suai::{ElementType, Error, ItemType, MAX_DEPTH, MAX_FIELDS, Record, RecordField};
 
 const SUPPORTED: &str = "bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 and complex128 in this \
                          machine's byte order, and records of these with at least one byte";
@@ -24,7 +24,8 @@ const SUPPORTED: &str = "bool, int8 to int64, uint8 to uint64, float16 to float6
 pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ElementType> {
     let py = dtype.py();
     if let Ok(name) = dtype.cast::<PyString>()
-        && let Some(item) = named(&name.to_string_lossy())
+        && let Some(item) =
+            ItemType::named(&name.to_string_lossy()).filter(|item| item.is_standard())
     {
         return Ok(item.into());
     }
@@ -57,16 +58,8 @@ pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ElementType> {
 /// Whether arrays support such elements.
 pub(crate) fn is_supported(element: &ElementType) -> bool {
     match element {
-        ElementType::Item(item) => {
-            let computes = match item.kind() {
-                // NumPy's buffers of untyped bytes have a format that it reads as a record without fields.
-                Kind::Void => false,
-                Kind::Float => item.size() <= 8,
-                Kind::Complex => item.size() <= 16,
-                Kind::Bool | Kind::Int | Kind::Uint => true,
-            };
-            computes && item.order().is_native()
-        }
+        // Untyped bytes are not: NumPy's buffers of them have a format that it reads as a record without fields.
+        ElementType::Item(item) => item.is_standard() && item.order().is_native(),
         // Elements without bytes cannot be counted from the size of the memory.
         ElementType::Record(record) => {
             let is_usable =
@@ -97,18 +90,12 @@ pub(crate) fn of_fields<'py>(fields: &Bound<'py, PyList>) -> PyResult<Bound<'py,
 
 /// The type's name: "float32", or the list of a record's fields.
 pub(crate) fn name(element: &ElementType) -> String {
-    let item = match element {
-        ElementType::Item(item) => item,
-        ElementType::Record(record) => return record.to_string(),
-    };
-    let bits = item.size() * 8;
-    match item.kind() {
-        Kind::Bool => "bool".to_owned(),
-        Kind::Int => format!("int{bits}"),
-        Kind::Uint => format!("uint{bits}"),
-        Kind::Float => format!("float{bits}"),
-        Kind::Complex => format!("complex{bits}"),
-        Kind::Void => format!("void{bits}"),
+    match element {
+        ElementType::Item(item) => match item.name() {
+            Some(name) => name.to_owned(),
+            None => format!("void{}", item.size() * 8),
+        },
+        ElementType::Record(record) => record.to_string(),
     }
 }
 
@@ -119,25 +106,6 @@ pub(crate) fn field_names(record: &Record) -> String {
         .map(|field| format!("'{}'", field.name))
         .collect();
     names.join(", ")
-}
-
-fn named(text: &str) -> Option<ItemType> {
-    if text == "bool" {
-        return "b1".parse().ok();
-    }
-    let digits = text.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
-    let letter = match text.strip_suffix(digits)? {
-        "int" => 'i',
-        "uint" => 'u',
-        "float" => 'f',
-        "complex" => 'c',
-        _ => return None,
-    };
-    let bits = digits.parse::<usize>().ok()?;
-    format!("{letter}{}", bits / 8)
-        .parse()
-        .ok()
-        .filter(|&item| bits.is_multiple_of(8) && is_supported(&ElementType::Item(item)))
 }
 
 /// Reads a list of `(name, type)` and `(name, type, shape)`, where a type is a type string or a nested list.

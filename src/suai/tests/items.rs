@@ -37,6 +37,33 @@ fn a_typestr_has_a_format_and_a_dlpack_code() {
     assert_eq!("|u1".parse(), Ok(ItemType::BYTE));
 }
 
+#[test]
+fn items_have_numpys_names() {
+    for (name, typestr) in [
+        ("bool", "|b1"),
+        ("int8", "|i1"),
+        ("uint64", "u8"),
+        ("float16", "f2"),
+        ("float128", "f16"),
+        ("complex128", "c16"),
+    ] {
+        let item: ItemType = typestr.parse().unwrap();
+        assert_eq!(ItemType::named(name), Some(item));
+        assert_eq!(item.name(), Some(name));
+        assert_eq!(
+            item.is_standard(),
+            item.size() <= 8 || item.kind() == Kind::Complex
+        );
+    }
+    let foreign: ItemType = ">f4".parse().unwrap();
+    assert_eq!(foreign.name(), Some("float32"));
+    assert_ne!(ItemType::named("float32"), Some(foreign));
+    for name in ["", "int", "int7", "float8", "complex32", "void8", "<f4"] {
+        assert_eq!(ItemType::named(name), None, "{name}");
+    }
+    assert_eq!("V3".parse::<ItemType>().unwrap().name(), None);
+}
+
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn native_formats_are_as_in_numpy_on_linux() {
