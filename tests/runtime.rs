@@ -129,7 +129,6 @@ fn the_runtime_describes_itself() {
         assert!(device.largest_allocation() > 0);
         assert!(!device.name().is_empty());
     }
-    assert!(runtime.drivers()[0].api_version().unwrap() >= (1, 0));
 }
 
 #[test]

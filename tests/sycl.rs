@@ -94,7 +94,6 @@ fn filter_strings_select_devices() {
         assert_eq!(device.relative_id().unwrap(), Some(0));
         assert_eq!(device.filter_string().unwrap(), filter);
         assert!(!device.name().unwrap().is_empty());
-        assert_eq!(device.is_level_zero(), backend == Backend::LevelZero);
     }
     assert_eq!(device("level_zero"), device(LEVEL_ZERO));
     assert_ne!(device(OPENCL), device(LEVEL_ZERO));
@@ -181,7 +180,6 @@ fn a_device_has_one_default_context_for_all_its_queues() {
     for device in devices() {
         let context = device.default_context().unwrap();
         assert_eq!(context, device.default_context().unwrap());
-        assert_eq!(context.device_count(), context.devices().unwrap().len());
         assert!(context.devices().unwrap().contains(&device));
         let queue = QueueRef::create(&context, &device).unwrap();
         assert_eq!(queue.context().unwrap(), context);

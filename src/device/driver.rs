@@ -72,22 +72,6 @@ impl Driver {
         })
     }
 
-    /// The API version that the driver implements, as (major, minor).
-    ///
-    /// # Errors
-    /// [`Error::Call`](crate::Error::Call) with the driver's result.
-    pub fn api_version(&self) -> Result<(u16, u16)> {
-        let mut version = sys::ze_api_version_t(0);
-        // SAFETY: the handle is valid and `version` outlives the call.
-        unsafe {
-            call!(
-                self.library(),
-                zeDriverGetApiVersion(self.handle(), &mut version)
-            )
-        }?;
-        Ok(((version.0 >> 16) as u16, (version.0 & 0xffff) as u16))
-    }
-
     /// The library of the driver.
     #[must_use]
     pub fn library(&self) -> &'static sys::Library {

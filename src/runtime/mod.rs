@@ -6,9 +6,7 @@
 //! On Windows the system's loader is the only one.
 
 mod choice;
-mod cpu_devices;
 mod extension;
-mod forks;
 #[cfg(target_os = "linux")]
 #[path = "linux/mod.rs"]
 mod platform;
@@ -19,8 +17,7 @@ mod selection;
 mod serving;
 
 pub use choice::{Choice, POOL_VARIABLE, RUNTIME_VARIABLE};
-pub use cpu_devices::CpuDevices;
-pub use forks::AnnouncedForks;
+pub use extension::{AnnouncedForks, CpuDevices};
 #[cfg(target_os = "linux")]
 pub use platform::{CPU_LIBRARY_VARIABLE, GpuNode, gpu_nodes};
 pub use serving::{Runtime, RuntimeKind};

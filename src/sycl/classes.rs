@@ -1,144 +1,90 @@
 //! The classes of SYCL objects, with dpctl's functions for each.
 
-use std::ffi::CStr;
-
 use super::library::Functions;
 use super::reference::sealed::{self, Calls, Comparison};
 use super::reference::{Capsule, Class, Comparable, Reference};
 
-/// The class `sycl::context`.
-#[derive(Debug)]
-pub enum Context {}
+/// Declares a class with the type of its references, its name in messages, and dpctl's functions for it.
+macro_rules! class {
+    ($class:ident, $(#[$note:meta])* $reference:ident, $name:literal,
+        $copy_name:literal, $copy:ident, $delete:ident, $backend:ident) => {
+        #[doc = concat!("The class of a ", $name, ".")]
+        #[derive(Debug)]
+        pub enum $class {}
 
-/// A SYCL context (`DPCTLSyclContextRef`).
-pub type ContextRef = Reference<Context>;
+        $(#[$note])*
+        pub type $reference = Reference<$class>;
 
-impl Class for Context {
-    const NAME: &'static str = "SYCL context";
-}
-
-impl Capsule for Context {
-    const NAME: &'static CStr = c"SyclContextRef";
-    const USED_NAME: &'static CStr = c"used_SyclContextRef";
-}
-
-impl Comparable for Context {}
-
-impl sealed::Class for Context {
-    fn calls(functions: &Functions) -> Calls {
-        Calls {
-            copy_name: "DPCTLContext_Copy",
-            copy: functions.context_copy,
-            delete: functions.context_delete,
-            backend: functions.context_backend,
+        impl Class for $class {
+            const NAME: &'static str = $name;
         }
-    }
-}
 
-impl sealed::Comparable for Context {
-    fn comparison(functions: &Functions) -> Comparison {
-        Comparison {
-            are_eq: functions.context_are_eq,
-            hash: functions.context_hash,
+        impl sealed::Class for $class {
+            fn calls(functions: &Functions) -> Calls {
+                Calls {
+                    copy_name: $copy_name,
+                    copy: functions.$copy,
+                    delete: functions.$delete,
+                    backend: functions.$backend,
+                }
+            }
         }
-    }
+    };
 }
 
-/// The class `sycl::device`.
-#[derive(Debug)]
-pub enum Device {}
-
-/// A SYCL device (`DPCTLSyclDeviceRef`). dpctl has no capsules for devices: `SyclDevice.addressof_ref()` returns the address
-/// of the reference.
-pub type DeviceRef = Reference<Device>;
-
-impl Class for Device {
-    const NAME: &'static str = "SYCL device";
-}
-
-impl Comparable for Device {}
-
-impl sealed::Class for Device {
-    fn calls(functions: &Functions) -> Calls {
-        Calls {
-            copy_name: "DPCTLDevice_Copy",
-            copy: functions.device_copy,
-            delete: functions.device_delete,
-            backend: functions.device_backend,
+/// Declares the names of a class's capsules, unused and used.
+macro_rules! capsule {
+    ($class:ident, $name:literal, $used:literal) => {
+        impl Capsule for $class {
+            const NAME: &'static std::ffi::CStr = $name;
+            const USED_NAME: &'static std::ffi::CStr = $used;
         }
-    }
+    };
 }
 
-impl sealed::Comparable for Device {
-    fn comparison(functions: &Functions) -> Comparison {
-        Comparison {
-            are_eq: functions.device_are_eq,
-            hash: functions.device_hash,
+/// Declares dpctl's functions that compare objects of a class.
+macro_rules! comparable {
+    ($class:ident, $are_eq:ident, $hash:ident) => {
+        impl Comparable for $class {}
+
+        impl sealed::Comparable for $class {
+            fn comparison(functions: &Functions) -> Comparison {
+                Comparison {
+                    are_eq: functions.$are_eq,
+                    hash: functions.$hash,
+                }
+            }
         }
-    }
+    };
 }
 
-/// The class `sycl::queue`.
-#[derive(Debug)]
-pub enum Queue {}
-
-/// A SYCL queue (`DPCTLSyclQueueRef`).
-pub type QueueRef = Reference<Queue>;
-
-impl Class for Queue {
-    const NAME: &'static str = "SYCL queue";
+class! {
+    Context,
+    /// A SYCL context (`DPCTLSyclContextRef`).
+    ContextRef, "SYCL context", "DPCTLContext_Copy", context_copy, context_delete, context_backend
 }
+capsule!(Context, c"SyclContextRef", c"used_SyclContextRef");
+comparable!(Context, context_are_eq, context_hash);
 
-impl Capsule for Queue {
-    const NAME: &'static CStr = c"SyclQueueRef";
-    const USED_NAME: &'static CStr = c"used_SyclQueueRef";
+class! {
+    Device,
+    /// A SYCL device (`DPCTLSyclDeviceRef`). dpctl has no capsules for devices: `SyclDevice.addressof_ref()` returns the
+    /// address of the reference.
+    DeviceRef, "SYCL device", "DPCTLDevice_Copy", device_copy, device_delete, device_backend
 }
+comparable!(Device, device_are_eq, device_hash);
 
-impl Comparable for Queue {}
-
-impl sealed::Class for Queue {
-    fn calls(functions: &Functions) -> Calls {
-        Calls {
-            copy_name: "DPCTLQueue_Copy",
-            copy: functions.queue_copy,
-            delete: functions.queue_delete,
-            backend: functions.queue_backend,
-        }
-    }
+class! {
+    Queue,
+    /// A SYCL queue (`DPCTLSyclQueueRef`).
+    QueueRef, "SYCL queue", "DPCTLQueue_Copy", queue_copy, queue_delete, queue_backend
 }
+capsule!(Queue, c"SyclQueueRef", c"used_SyclQueueRef");
+comparable!(Queue, queue_are_eq, queue_hash);
 
-impl sealed::Comparable for Queue {
-    fn comparison(functions: &Functions) -> Comparison {
-        Comparison {
-            are_eq: functions.queue_are_eq,
-            hash: functions.queue_hash,
-        }
-    }
+class! {
+    Event,
+    /// A SYCL event (`DPCTLSyclEventRef`).
+    EventRef, "SYCL event", "DPCTLEvent_Copy", event_copy, event_delete, event_backend
 }
-
-/// The class `sycl::event`.
-#[derive(Debug)]
-pub enum Event {}
-
-/// A SYCL event (`DPCTLSyclEventRef`).
-pub type EventRef = Reference<Event>;
-
-impl Class for Event {
-    const NAME: &'static str = "SYCL event";
-}
-
-impl Capsule for Event {
-    const NAME: &'static CStr = c"SyclEventRef";
-    const USED_NAME: &'static CStr = c"used_SyclEventRef";
-}
-
-impl sealed::Class for Event {
-    fn calls(functions: &Functions) -> Calls {
-        Calls {
-            copy_name: "DPCTLEvent_Copy",
-            copy: functions.event_copy,
-            delete: functions.event_delete,
-            backend: functions.event_backend,
-        }
-    }
-}
+capsule!(Event, c"SyclEventRef", c"used_SyclEventRef");

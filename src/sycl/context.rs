@@ -28,13 +28,6 @@ impl ContextRef {
         }
     }
 
-    /// The number of the context's devices.
-    #[must_use]
-    pub fn device_count(&self) -> usize {
-        // SAFETY: the reference is alive; the context stores the list, so the call does not throw.
-        unsafe { (self.functions().context_device_count)(self.as_raw()) }
-    }
-
     /// The context's devices, in its order.
     ///
     /// # Errors

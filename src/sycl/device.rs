@@ -4,7 +4,7 @@ use std::ffi::{CString, c_int};
 
 use level_zero_sys as sys;
 
-use super::backend::{Backend, DeviceType};
+use super::backend::DeviceType;
 use super::classes::{ContextRef, Device, DeviceRef};
 use super::error::Error;
 use super::library::{Library, RawRef};
@@ -161,11 +161,5 @@ impl DeviceRef {
             Some(id) => Ok(format!("{}:{}:{id}", self.backend(), self.device_type())),
             None => Err(Error::SubDevice { name: self.name()? }),
         }
-    }
-
-    /// Whether its backend is Level Zero, so that its memory can be used here.
-    #[must_use]
-    pub fn is_level_zero(&self) -> bool {
-        self.backend() == Backend::LevelZero
     }
 }

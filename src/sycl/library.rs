@@ -85,7 +85,6 @@ functions! {
     context_are_eq = c"DPCTLContext_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
     context_hash = c"DPCTLContext_Hash" as unsafe extern "C" fn(RawRef) -> usize;
     context_backend = c"DPCTLContext_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
-    context_device_count = c"DPCTLContext_DeviceCount" as unsafe extern "C-unwind" fn(RawRef) -> usize;
     context_devices = c"DPCTLContext_GetDevices" as unsafe extern "C" fn(RawRef) -> RawRef;
 
     device_copy = c"DPCTLDevice_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;

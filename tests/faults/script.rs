@@ -355,7 +355,7 @@ fn share(setup: &Setup) -> Outcome {
 
 fn ask_devices(setup: &Setup) -> Outcome {
     let driver = setup.device.driver();
-    if !is_supported(driver)? || driver.api_version()? < (1, 0) {
+    if !is_supported(driver)? {
         return Err("the driver's properties are wrong".into());
     }
     setup.device.can_access(&setup.device)?;
