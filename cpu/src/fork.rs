@@ -34,7 +34,7 @@ use crate::opencl::quiesce;
 use crate::queue::Queue;
 use crate::queue::fence::Fence;
 use crate::virtual_memory::PhysicalMemory;
-use crate::{check, engine, memory, virtual_memory};
+use crate::{check, memory, virtual_memory};
 
 /// Held by the thread that forks, from the first handler to the last.
 static FORKING: ForkLock<Mutex<()>> = ForkLock::new(Mutex::new(()));
@@ -96,6 +96,5 @@ extern "C" fn child() {
     check::child();
     virtual_memory::at_fork().child();
     quiesce::child();
-    engine::reset();
     FORKING.child();
 }

@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::CommandList;
+use super::list::CommandList;
 use crate::abi::result::{ZeResult, describe};
 use crate::check;
 use crate::device;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
-use super::CommandList;
+use super::list::CommandList;
 use crate::abi::arguments::input_array;
 use crate::abi::result::{ZeResult, ensure};
 use crate::engine::{Nothing, Operation, Order};

@@ -6,8 +6,9 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 use zeusm_process::ForkSafe;
 
+use super::list::{CommandList, Immediate, Role};
 use super::mutable::is_mutable;
-use super::{CommandList, Immediate, Recording, Role};
+use super::recording::Recording;
 use crate::abi::arguments::{check_flags, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
@@ -108,13 +109,4 @@ pub fn host_synchronize(list: sys::ze_command_list_handle_t, timeout: u64) -> Ze
     let stream = &list.immediate()?.stream;
     let done = stream.synchronize(Deadline::after(timeout))?;
     ensure(done, sys::ZE_RESULT_NOT_READY)
-}
-
-impl CommandList {
-    pub(super) fn immediate(&self) -> ZeResult<&Immediate> {
-        match &self.role {
-            Role::Immediate(immediate) => Ok(immediate),
-            Role::Regular(_) => Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
-        }
-    }
 }

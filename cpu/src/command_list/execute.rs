@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use super::{Command, CommandList, Events, Role, submit};
+use super::append::Events;
+use super::list::{CommandList, Role};
+use super::recording::Command;
+use super::submit::submit;
 use crate::abi::arguments::input_array;
 use crate::abi::result::{ZeResult, ensure};
 use crate::device::QueueGroup;

@@ -5,7 +5,8 @@ use std::slice;
 
 use level_zero_sys as sys;
 
-use super::{CommandList, Events};
+use super::append::Events;
+use super::list::CommandList;
 use crate::abi::arguments::input;
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;

@@ -8,7 +8,8 @@ use level_zero_sys::extensions;
 use zeusm_process::MutexGuard;
 
 use super::append::{event, optional_event};
-use super::{Command, CommandList, Recording, Role};
+use super::list::{CommandList, Role};
+use super::recording::{Mutable, Recording};
 use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::device::MUTABLE_FLAGS;
@@ -20,16 +21,6 @@ const LIST_FLAGS: u32 = 0x1;
 /// The parts that can be changed unless the program says otherwise: all but the kernel.
 const DEFAULT_FLAGS: u32 =
     MUTABLE_FLAGS & !extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION;
-/// A command with an id. The id is its position among those of the list, from 1 on.
-#[derive(Clone, Copy)]
-pub(super) struct Mutable {
-    /// The parts that can be changed.
-    flags: u32,
-    /// The position of the command in the list, once it is appended.
-    position: Option<usize>,
-    /// The length of its first wait list.
-    waits: usize,
-}
 
 /// Whether a descriptor's chain makes the list mutable.
 ///
@@ -44,30 +35,6 @@ pub(super) unsafe fn is_mutable(next: *const c_void) -> ZeResult<bool> {
         }
     }
     Ok(false)
-}
-
-impl Recording {
-    /// Appends a command, which gets the id that was requested for the next one.
-    pub(super) fn push(&mut self, command: Command) {
-        if let Some(next) = self.ids.last_mut().filter(|next| next.position.is_none()) {
-            next.position = Some(self.commands.len());
-            next.waits = command.waits.len();
-        }
-        self.commands.push(command);
-    }
-
-    /// The command with this id, of which all of `flags` can be changed.
-    fn command(&mut self, id: u64, flags: u32) -> ZeResult<(&mut Command, usize)> {
-        let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
-        let index = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
-        let found = index.and_then(|index| self.ids.get(index)).ok_or(invalid)?;
-        ensure(found.flags & flags == flags, invalid)?;
-        let command = found
-            .position
-            .and_then(|position| self.commands.get_mut(position))
-            .ok_or(invalid)?;
-        Ok((command, found.waits))
-    }
 }
 
 impl CommandList {

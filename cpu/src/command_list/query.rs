@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::{CommandList, Role};
+use super::list::{CommandList, Role};
 use crate::handle::getters;
 
 getters! { CommandList {

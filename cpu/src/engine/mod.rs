@@ -1,5 +1,12 @@
 //! The engine: orders commands and executes them.
 //!
+//! # The rooms
+//!
+//! - `order`: signals, streams, commands, and which of them may begin. It knows what executes commands by traits only: `Execute`,
+//!   which the initialisation registers, and `Help`, by which a waiting thread helps with a command's execution.
+//! - `native`: the queues of the native runtime, what is in flight in them, and the thread that waits in that runtime.
+//! - `execute`: the workers, and the choice of who executes a command. It uses `native`, and not the other way.
+//!
 //! # The model
 //!
 //! A [`Stream`] (a queue, or an immediate list) is a first-in first-out sequence of commands. A command is an
@@ -7,7 +14,7 @@
 //!
 //! 1. **Held**: a command that it follows is not complete. `Order` determines which commands it follows: all earlier
 //!    ones, or the last barrier only. A barrier follows all earlier commands, and all later ones follow the barrier.
-//! 2. **Released**: there is one [`Token`] of it, whose owner advances the command, first past the signals of its wait
+//! 2. **Released**: there is one `Token` of it, whose owner advances the command, first past the signals of its wait
 //!    list, one after another. Each signal's state counts at that moment, not at submission. A signal that is not set
 //!    owns the token until it is set.
 //! 3. **Executing**: by the thread that owns the token (short operations), by workers (long ones), or natively.
@@ -36,8 +43,8 @@
 //! that sees one complete sees the earlier ones complete.
 //!
 //! A callback of the native runtime does not call that runtime, and takes only locks that are never held in a call to
-//! it: commands to be enqueued are left to a worker, and native objects are dropped later (`workers::retire`). At most
-//! one thread waits inside the native runtime at a time (`native_wait`).
+//! it: commands to be enqueued are left to a worker, and native objects are dropped later (`order::retired`). At most
+//! one thread waits inside the native runtime at a time (`native::wait`).
 //!
 //! # Threads
 //!
@@ -48,41 +55,23 @@
 //! lock is held while an operation runs, except for a queue's `enqueue_lock` while a command is enqueued. Lock order: a queue's
 //! `enqueue_lock`, its `in_flight`, the token of a long command, then a stream's or an engine's, then one of the leaves: the
 //! locks of signals, the waiter and the workers. A panic in an operation is an error of its command. Host threads that wait
-//! (`wait`) help with the execution or sleep.
+//! (`order::wait`) help with the execution or sleep.
 //!
 //! # How it is tested
 //!
 //! `simulation` runs seeded random programs on the engine with a fake native runtime and compares them with a reference.
 //!
-//! A fork's child starts with a new engine ([`reset`]).
+//! A fork's child starts with a new engine.
 
-mod changes;
-mod command;
-mod device_engine;
-mod fault;
-mod identity;
-mod in_flight;
+mod execute;
 mod native;
-mod native_wait;
-mod operation;
 mod order;
-mod primitives;
-mod priority;
-mod report;
-mod signal;
 #[cfg(test)]
 mod simulation;
-mod slots;
-mod stream;
-mod wait;
-mod workers;
 
-pub use command::Token;
-pub use device_engine::DeviceEngine;
-pub use native::{Completion, Enqueued, NativeEvent};
-pub use operation::{Kind, Nothing, Operation, Pins};
-pub use order::Order;
-pub use priority::Priority;
-pub use signal::{SharedState, Signal};
-pub use stream::Stream;
-pub use workers::{NATIVE_QUEUES, dispatch, reset};
+pub use execute::begin;
+pub use native::NATIVE_QUEUES;
+pub use order::{
+    Completion, DeviceEngine, Enqueued, Kind, NativeEvent, Nothing, Operation, Order, Pins,
+    Priority, SharedState, Signal, Stream, dispatch,
+};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use super::{Attributes, Event, EventPool};
+use super::object::{Attributes, Event};
+use super::pool::EventPool;
 use crate::abi::arguments::{chain, check_flags, input_structure, output};
 use crate::abi::result::{ZeResult, ensure};
 use crate::check;

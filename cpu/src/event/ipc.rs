@@ -12,8 +12,10 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions::ze_ipc_event_counter_based_handle_t;
 
 use super::board::{Board, Watcher};
+use super::entry::TIMED;
+use super::object::{Attributes, Event};
+use super::pool::EventPool;
 use super::rounds::Place;
-use super::{Attributes, Event, EventPool, TIMED};
 use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;

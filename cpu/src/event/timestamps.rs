@@ -6,7 +6,7 @@ use level_zero_sys::extensions::{
     ze_synchronized_timestamp_data_ext_t, ze_synchronized_timestamp_result_ext_t,
 };
 
-use super::Event;
+use super::object::Event;
 use crate::abi::arguments::{optional_output, output, output_structure};
 use crate::abi::result::{ZeResult, ensure};
 use crate::check;

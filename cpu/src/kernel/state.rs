@@ -110,7 +110,8 @@ impl Kernel {
     /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER` for a null array of a kernel with arguments; else as for one argument.
     ///
     /// # Safety
-    /// `values` must be null or hold as many pointers as the kernel has arguments, each null or valid for its type.
+    /// `values` must be null or hold as many pointers as the kernel has arguments. Each must be null or refer to as many bytes as
+    /// its argument has; for local memory, to a `usize`.
     pub unsafe fn set_arguments(&self, values: *const *const c_void) -> ZeResult {
         let count = self.info.arguments.len();
         ensure(
@@ -118,7 +119,8 @@ impl Kernel {
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
         )?;
         for (index, argument) in self.info.arguments.iter().enumerate() {
-            // SAFETY: the caller vouches for the array and what is in it.
+            // SAFETY: the array has a pointer for each argument, and a value that is not null the bytes of its argument's
+            // type, which for local memory is `usize`; neither need be aligned.
             unsafe {
                 let value = values.add(index).read_unaligned();
                 let size = match argument {

@@ -179,7 +179,7 @@ impl Kernel {
     pub fn suggested_group(&self, items: [usize; 3]) -> Option<[usize; 3]> {
         quiesce::expect_usable().ok()?;
         let suggest = self.runtime.suggested_group?;
-        let queue = self.runtime.any_queue()?;
+        let queue = Queue::for_queries(self.runtime)?;
         let _call = Call::begin().ok()?;
         let (kernel, offset, mut group) = (self.raw.lock(), [0; 3], [0; 3]);
         // SAFETY: three dimensions in each array.
@@ -215,7 +215,7 @@ impl Kernel {
         let kernel = self.raw.lock();
         // SAFETY: as the caller promises; the lock is held.
         let event = unsafe { self.launch(*kernel, queue, range, values) }?;
-        quiesce::register_launch(event.raw(), self.runtime);
+        quiesce::register_launch(event.raw(), &self.runtime.api);
         // The wait below may take as long as the kernel.
         drop(kernel);
         if quiesce::has_no_workers() {

@@ -2,6 +2,7 @@
 
 use opencl_sys as cl;
 use opencl_sys::cl_command_queue;
+use zeusm_process::Lazy;
 
 use super::quiesce::Call;
 use super::{Error, Runtime};
@@ -43,6 +44,13 @@ impl Queue {
         };
         Error::check("clCreateCommandQueueWithProperties", code)?;
         Ok(Self { runtime, raw })
+    }
+
+    /// A queue for queries; no command is enqueued to it.
+    pub(super) fn for_queries(runtime: &'static Runtime) -> Option<&'static Self> {
+        // There is one runtime.
+        static ANY: Lazy<Option<Queue>> = Lazy::new();
+        ANY.get_or_make(|| Self::new(runtime).ok()).as_ref()
     }
 
     /// Lets what was enqueued start.

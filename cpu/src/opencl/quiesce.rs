@@ -28,7 +28,8 @@ use rustix::process::Pid;
 use rustix::thread::{futex, sched_getaffinity};
 use zeusm_process::{Local, Mutex};
 
-use super::{Error, Runtime};
+use super::Error;
+use super::api::Api;
 
 /// How long a fork waits for launches.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,7 +61,7 @@ static IS_BUSY: AtomicBool = AtomicBool::new(false);
 static FORKED_WHILE_BUSY: AtomicBool = AtomicBool::new(false);
 
 /// The launches whose events live.
-static LAUNCHES: Local<Mutex<BTreeMap<usize, &'static Runtime>>> = Local::new();
+static LAUNCHES: Local<Mutex<BTreeMap<usize, &'static Api>>> = Local::new();
 
 thread_local! {
     /// How many nested calls the thread is in; nested calls are not blocked.
@@ -137,11 +138,8 @@ pub fn has_no_workers() -> bool {
 }
 
 /// Registers a launch.
-pub fn register_launch(event: cl_event, runtime: &'static Runtime) {
-    LAUNCHES
-        .get_or_default()
-        .lock()
-        .insert(event as usize, runtime);
+pub fn register_launch(event: cl_event, api: &'static Api) {
+    LAUNCHES.get_or_default().lock().insert(event as usize, api);
 }
 
 /// Unregisters a launch, before its event is released.
@@ -225,9 +223,9 @@ fn wait(most: Duration, is_done: impl Fn() -> bool) -> bool {
 /// Whether a launch is in flight.
 fn is_launching() -> bool {
     let launches = LAUNCHES.get_or_default().lock();
-    launches.iter().any(|(event, runtime)| {
+    launches.iter().any(|(event, api)| {
         // SAFETY: an event is unregistered before it is released.
-        let status = unsafe { runtime.api.event_status(*event as cl_event) };
+        let status = unsafe { api.event_status(*event as cl_event) };
         status.is_ok_and(|status| status > cl::CL_COMPLETE)
     })
 }

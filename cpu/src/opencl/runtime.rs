@@ -11,7 +11,7 @@ use zeusm_process::{Lazy, Local, Mutex, maps};
 use super::api::{Api, FunctionPointer, GlobalVariablePointer};
 use super::device::{Candidate, Properties, checked};
 use super::quiesce::{self, Call};
-use super::{OpenError, Queue, find};
+use super::{OpenError, find};
 use crate::system::signals;
 
 /// The function that sets an argument to any pointer: of `cl_intel_unified_shared_memory`, or of shared virtual memory.
@@ -37,7 +37,6 @@ pub struct Runtime {
     pub(super) global_variable: Option<GlobalVariablePointer>,
     pub(super) function_pointer: Option<FunctionPointer>,
     pub(super) suggested_group: Option<SuggestGroup>,
-    any_queue: Lazy<Option<Queue>>,
     properties: Properties,
 }
 
@@ -130,16 +129,8 @@ impl Runtime {
             global_variable,
             function_pointer,
             suggested_group,
-            any_queue: Lazy::new(),
             properties,
         })
-    }
-
-    /// A queue for queries; no command is enqueued to it.
-    pub(super) fn any_queue(&'static self) -> Option<&'static Queue> {
-        self.any_queue
-            .get_or_make(|| Queue::new(self).ok())
-            .as_ref()
     }
 
     /// The library.

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::world::{Behaviour, Logged, Moment, World, engine, is_idle, run_job};
 use super::{Random, simulate};
-use crate::engine::slots::WINDOW;
+use crate::engine::order::WINDOW;
 use crate::engine::{DeviceEngine, Kind, Order, Pins, Priority, Signal, Stream, dispatch};
 use crate::system::clock::Deadline;
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::Random;
 use super::world::{Behaviour, Logged, Moment, World};
-use crate::engine::{Kind, Order, Pins, Signal, Stream};
+use crate::engine::{Kind, Order, Pins, Signal, Stream, begin};
 use crate::system::clock::Deadline;
 
 const THREADS: usize = 4;
@@ -71,6 +71,7 @@ fn round(stream: &Stream, world: &Arc<World>, next: &AtomicUsize, random: &mut R
 
 #[test]
 fn waits_come_back_when_everything_has_ended() {
+    begin();
     let (world, next, over) = (World::new(), AtomicUsize::new(0), AtomicBool::new(false));
     let common = Stream::default();
     thread::scope(|scope| {

@@ -9,8 +9,10 @@ use zeusm_process::{Condvar, Mutex};
 
 use super::Random;
 use crate::abi::result::ZeResult;
-use crate::engine::workers::{Engine, NATIVE_QUEUES, SIMULATED};
-use crate::engine::{Completion, Enqueued, Kind, NativeEvent, Operation, Signal};
+use crate::engine::execute::{Engine, Job, SIMULATED, Workers};
+use crate::engine::{
+    Completion, Enqueued, Kind, NATIVE_QUEUES, NativeEvent, Operation, Signal, begin,
+};
 
 /// The behaviour of an operation.
 #[derive(Clone)]
@@ -212,26 +214,31 @@ impl Operation for Logged {
 /// The engine of the simulations of this thread.
 pub fn engine() -> &'static Engine {
     SIMULATED.get().unwrap_or_else(|| {
-        let mut engine = Engine::new();
-        engine.jobs = Some(Mutex::default());
-        let engine: &'static Engine = Box::leak(engine);
+        begin();
+        let engine = Engine::new(Workers::simulated());
+        let engine: &'static Engine = Box::leak(Box::new(engine));
         SIMULATED.set(Some(engine));
         engine
     })
 }
 
+/// The jobs of the workers.
+fn jobs() -> &'static Mutex<VecDeque<Job>> {
+    engine().workers.jobs.as_ref().unwrap()
+}
+
 /// Runs a job of the workers, if there is one.
 pub fn run_job(random: &mut Random) {
-    let mut jobs = engine().jobs.as_ref().unwrap().lock();
+    let mut jobs = jobs().lock();
     if !jobs.is_empty() {
         let index = random.below(jobs.len());
         let job = jobs.remove(index);
         drop(jobs);
-        job.unwrap().run();
+        job.unwrap()();
     }
 }
 
 /// Whether there is nothing left to do.
 pub fn is_idle(world: &World) -> bool {
-    world.is_idle() && engine().jobs.as_ref().unwrap().lock().is_empty()
+    world.is_idle() && jobs().lock().is_empty()
 }

@@ -5,103 +5,54 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicBool, Ordering as LoomOrdering};
 use loom::thread;
 
-use self::changes::Changes;
-use self::command::{Executor, Token, Work};
-use self::native_wait::Waiter;
-use self::signal::Signal;
+use self::native::wait::Waiter;
+use self::order::changes::Changes;
+use self::order::{Advance, Executor, Help, QueueNumber, Signal};
 use crate::Model;
 use crate::system::clock::Deadline;
 
-#[path = "../../../../cpu/src/engine/changes.rs"]
-mod changes;
-mod command;
-#[path = "../../../../cpu/src/engine/identity.rs"]
-mod identity;
-#[path = "../../../../cpu/src/engine/native_wait.rs"]
-mod native_wait;
-mod primitives;
-#[path = "../../../../cpu/src/engine/signal.rs"]
-mod signal;
-#[path = "../../../../cpu/src/engine/wait.rs"]
-mod wait;
+mod native;
+mod order;
 
-/// Replaces the engine's native queues; the models have none.
-mod native {
-    use std::sync::Arc;
+/// A released command. Like the engine's token it owns heap memory.
+struct Token(Box<usize>);
 
-    pub struct NativeQueue;
-    pub struct Event;
-
-    impl NativeQueue {
-        pub fn last(&self) -> Option<Arc<Event>> {
-            None
-        }
+impl Advance for Token {
+    fn chain(&mut self, _queue: QueueNumber) -> bool {
+        false
     }
 
-    impl Event {
-        pub fn wait(&self) {}
+    fn number(&self) -> usize {
+        *self.0
     }
 }
 
-/// Replaces the errors of commands; those of the models have none.
-mod fault {
-    #[derive(Default)]
-    pub struct Fault;
+/// A command with one part, which exactly one thread executes.
+struct Work {
+    claimed: AtomicBool,
+    operation: Box<dyn Fn() + Send + Sync>,
+}
 
-    impl Fault {
-        pub fn note(&self, (): ()) {}
-
-        pub fn clear(&self) {}
-
-        pub fn get(&self) -> Result<(), ()> {
-            Ok(())
-        }
-    }
-
-    #[derive(Default)]
-    pub struct SharedFault {
-        _none: (),
-    }
-
-    impl SharedFault {
-        pub fn set(&mut self, _noted: &Fault, _before: (bool, u64)) {}
-
-        pub fn get(&self, _count: u64) -> Result<(), ()> {
-            Ok(())
-        }
+impl Work {
+    fn new(operation: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            claimed: AtomicBool::new(false),
+            operation: Box::new(operation),
+        })
     }
 }
 
-/// Replaces the engine's workers.
-mod workers {
-    use super::native::NativeQueue;
-
-    pub struct Engine;
-
-    impl Engine {
-        pub fn native_queues(&self) -> &[NativeQueue] {
-            &[]
+impl Help for Work {
+    fn help(&self, _deadline: Deadline) -> bool {
+        let claims = !self.claimed.swap(true, LoomOrdering::Relaxed);
+        if claims {
+            (self.operation)();
         }
+        claims
     }
-
-    pub fn engine() -> Engine {
-        Engine
-    }
-
-    pub fn retire(object: impl Send + 'static) {
-        drop(object);
-    }
-
-    pub fn retire_or_drop(object: impl Send + 'static) {
-        drop(object);
-    }
-
-    pub fn release_retired() {}
-
-    /// The models have no signals that other processes set.
-    pub fn dispatch(_tokens: Vec<super::command::Token>) {}
 }
 
 pub const MODELS: &[Model] = &[
@@ -187,8 +138,9 @@ fn executed() {
     let worker = thread::spawn(move || {
         let done = Arc::clone(&other);
         let work = Work::new(move || done.execute());
-        other.signal.expect(Executor::Workers(Arc::clone(&work)));
-        work.run();
+        let executor = Executor::new(Arc::clone(&work) as Arc<dyn Help>);
+        other.signal.expect(executor);
+        work.help(Deadline::Never);
     });
     result.wait();
     worker.join().expect("no panic");
@@ -200,15 +152,15 @@ fn each_goes_on() {
     let gone_on = Arc::new(AtomicUsize::new(0));
     let (other, counter) = (Arc::clone(&signal), Arc::clone(&gone_on));
     let admit = |signal: &Signal, counter: &AtomicUsize, number: usize| {
-        if let Some(Token(number)) = signal.admit(Token(Box::new(number))) {
-            counter.fetch_add(*number, Ordering::Relaxed);
+        if let Some(token) = signal.admit(Token(Box::new(number))) {
+            counter.fetch_add(token.number(), Ordering::Relaxed);
         }
     };
     let command = thread::spawn(move || admit(&other, &counter, 1));
     let (other, counter) = (Arc::clone(&signal), Arc::clone(&gone_on));
     let setter = thread::spawn(move || {
-        for Token(number) in other.set(0, 0) {
-            counter.fetch_add(*number, Ordering::Relaxed);
+        for token in other.set(0, 0) {
+            counter.fetch_add(token.number(), Ordering::Relaxed);
         }
     });
     admit(&signal, &gone_on, 10);

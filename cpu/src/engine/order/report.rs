@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::order::Order;
+use super::dependence::Order;
 use super::signal::Signal;
 
 /// The signal that a command sets, and whether that may report the errors of other commands.

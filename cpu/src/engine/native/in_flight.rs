@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
-use super::command::Token;
-use super::native::NativeEvent;
 use crate::abi::result::ZeResult;
+use crate::engine::order::{NativeEvent, Token};
 
 /// The commands of a native queue that are not complete, in its order.
 #[derive(Default)]

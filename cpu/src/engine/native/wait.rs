@@ -8,9 +8,15 @@
 //!
 //! The role only makes kernels faster: they are executed and completed without it, too.
 
-use super::native::NativeQueue;
-use super::primitives::{AtomicUsize, Condvar, Mutex, Ordering, THREAD_STACK, thread};
-use super::workers::engine;
+use std::sync::Arc;
+
+use crate::engine::order::primitives::{
+    AtomicUsize, Condvar, Mutex, Ordering, THREAD_STACK, thread,
+};
+use crate::engine::order::{NativeEvent, Request};
+
+/// Finds a command that the native runtime executes.
+type Find = Arc<dyn Fn() -> Option<Arc<dyn NativeEvent>> + Send + Sync>;
 
 /// The role of the thread that waits inside the native runtime.
 #[derive(Default)]
@@ -30,6 +36,8 @@ struct State {
     /// How many have ever asked.
     asked: u64,
     has_helper: bool,
+    /// Finds what the helper waits for.
+    find: Option<Find>,
 }
 
 /// Gives up the role when dropped.
@@ -46,6 +54,11 @@ impl Drop for Hold<'_> {
 }
 
 impl Waiter {
+    /// Has the helper wait for what `find` finds.
+    pub fn look_at(&self, find: impl Fn() -> Option<Arc<dyn NativeEvent>> + Send + Sync + 'static) {
+        self.state.lock().find = Some(Arc::new(find));
+    }
+
     /// A queue has become busy.
     pub fn queue_is_busy(&self) {
         self.busy.fetch_add(1, Ordering::Relaxed);
@@ -87,13 +100,13 @@ impl Waiter {
         wait();
     }
 
-    fn request_quietly(&self) -> Request<'_> {
+    fn request_quietly(&self) -> Asked<'_> {
         self.state.lock().requests += 1;
-        Request(self)
+        Asked(self)
     }
 
     /// Asks the helper to take the role, as long as the request lives.
-    pub fn request(&'static self) -> Request<'static> {
+    pub fn request(&'static self) -> Request {
         let mut state = self.state.lock();
         state.requests += 1;
         state.asked += 1;
@@ -106,7 +119,7 @@ impl Waiter {
                 .stack_size(THREAD_STACK);
             state.has_helper = helper.spawn(|| self.serve()).is_ok();
         }
-        Request(self)
+        Box::new(Asked(self))
     }
 
     /// The helper's life.
@@ -117,11 +130,11 @@ impl Waiter {
             while state.held || state.requests == 0 || state.asked == served {
                 state = self.wanted.wait(state);
             }
-            let asked = state.asked;
+            let (asked, find) = (state.asked, state.find.clone());
             state.held = true;
             drop(state);
             let _hold = Hold(self);
-            match engine().native_queues().iter().find_map(NativeQueue::last) {
+            match find.and_then(|find| find()) {
                 Some(last) => last.wait(),
                 // All that was asked for has ended.
                 None => served = asked,
@@ -131,9 +144,9 @@ impl Waiter {
 }
 
 /// A host thread's request for help, until dropped.
-pub struct Request<'a>(&'a Waiter);
+struct Asked<'a>(&'a Waiter);
 
-impl Drop for Request<'_> {
+impl Drop for Asked<'_> {
     fn drop(&mut self) {
         self.0.state.lock().requests -= 1;
     }

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use zeusm_process::{ForkSafe, Reinit};
 
-use super::changes::{Change, Pending};
-use super::command::{Executor, Token};
 use super::fault::{Fault, SharedFault};
+use super::help::Executor;
 use super::identity::Identity;
+use super::pending::{Change, Pending};
 use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
+use super::ready::{Advance, Ready, dispatch};
+use super::retired::{retire, retire_or_drop};
 use super::wait::{WaitState, wait};
-use super::workers::{dispatch, retire, retire_or_drop};
 use crate::abi::result::ZeResult;
 use crate::system::clock::Deadline;
 
@@ -82,7 +83,7 @@ impl Reinit for Own {
 struct State {
     /// Released commands that wait for this signal. They go on to the next one of their wait lists when they are taken from
     /// here, even if this one is reset before they are advanced.
-    waiting: Vec<Token>,
+    waiting: Vec<Ready>,
     /// The executor of the command that will set the signal; dropped when the signal is set.
     executor: Option<Executor>,
     /// Start and end of the command that set it last, in nanoseconds.
@@ -98,7 +99,7 @@ struct State {
 impl State {
     /// The commands that have been waiting, if a signal that has been set `count` times was set since this process noticed it
     /// last.
-    fn take_passed(&mut self, count: u64) -> Vec<Token> {
+    fn take_passed(&mut self, count: u64) -> Vec<Ready> {
         if mem::replace(&mut self.seen, count) == count {
             return Vec::new();
         }
@@ -204,7 +205,7 @@ impl Signal {
     ///
     /// The change is pending until it is made, and not any more when a thread that has seen it calls [`reset`](Self::reset).
     #[must_use]
-    pub fn make_change(&self, change: Change, started: u64, ended: u64) -> Vec<Token> {
+    pub fn make_change(&self, change: Change, started: u64, ended: u64) -> Vec<Ready> {
         if change.sets {
             return self.set_by(Some(change), started, ended);
         }
@@ -235,12 +236,12 @@ impl Signal {
 
     /// Sets it, wakes the host threads that wait, and returns the commands that have been waiting for it.
     #[must_use]
-    pub fn set(&self, started: u64, ended: u64) -> Vec<Token> {
+    pub fn set(&self, started: u64, ended: u64) -> Vec<Ready> {
         self.set_by(None, started, ended)
     }
 
     /// Sets it for the host, or by a command whose change is `pending`.
-    fn set_by(&self, pending: Option<Change>, started: u64, ended: u64) -> Vec<Token> {
+    fn set_by(&self, pending: Option<Change>, started: u64, ended: u64) -> Vec<Ready> {
         let own = self.own.get();
         let mut state = own.state.lock();
         if let Some(change) = pending {
@@ -265,7 +266,7 @@ impl Signal {
     /// Wakes the host threads that wait, and returns the commands that have been waiting, if another process has set it
     /// since this one noticed it last.
     #[must_use]
-    pub fn refresh(&self) -> Vec<Token> {
+    pub fn refresh(&self) -> Vec<Ready> {
         let own = self.own.get();
         let mut state = own.state.lock();
         let passed = state.take_passed(self.read().1);
@@ -298,7 +299,7 @@ impl Signal {
     ///
     /// A chainable token also passes a signal that a native command in flight will set, if it can be enqueued to the
     /// same in-order queue, as it is then executed after that command.
-    pub fn admit(&self, mut token: Token) -> Option<Token> {
+    pub fn admit<T: Advance + 'static>(&self, mut token: T) -> Option<T> {
         if self.is_set() {
             return Some(token);
         }
@@ -312,15 +313,15 @@ impl Signal {
         if is_set {
             return Some(token);
         }
-        if let Some(Executor::Native(native)) = &state.executor
-            && token.chain(native.queue)
+        if let Some(queue) = state.executor.as_ref().and_then(Executor::queue)
+            && token.chain(queue)
         {
             return Some(token);
         }
         // Another process may have set and reset it, which counts for the commands that have been waiting only.
         // If it is set from here on, the count differs from the one that is noticed now, and `refresh` takes the token.
         let passed = state.take_passed(count);
-        state.waiting.push(token);
+        state.waiting.push(Box::new(token));
         drop(state);
         if !passed.is_empty() {
             dispatch(passed);
@@ -371,7 +372,7 @@ impl Signal {
 
 thread_local! {
     /// Commands that can never run, collected while this thread is dropping such commands.
-    static ORPHANS: RefCell<Option<Vec<Token>>> = const { RefCell::new(None) };
+    static ORPHANS: RefCell<Option<Vec<Ready>>> = const { RefCell::new(None) };
 }
 
 impl Drop for Signal {

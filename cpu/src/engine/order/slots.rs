@@ -2,18 +2,16 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::ptr;
-use std::sync::Arc;
 
-use super::command::{Command, Executor, Token};
-use super::native::NativeQueue;
+use super::dependence::Order;
+use super::help::{Executor, QueueNumber};
 use super::operation::Kind;
-use super::order::Order;
-use super::stream::Shared;
+use super::signal::Signal;
+use super::token::Command;
 
 /// How many unfinished commands a step examines; later ones wait as if behind a barrier, which is always correct. This
 /// bounds the cost of a step and the number of native commands that a stream has in flight.
-pub(super) const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
+pub const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
 
 /// All commands from the oldest unfinished one on.
 #[derive(Default)]
@@ -34,7 +32,7 @@ struct Slot {
 impl Slot {
     /// Whether it is a native command in flight.
     fn is_native(&self) -> bool {
-        matches!(self.stage, Stage::Released(Some(Executor::Native(_))))
+        matches!(&self.stage, Stage::Released(Some(executor)) if executor.queue().is_some())
     }
 }
 
@@ -48,13 +46,23 @@ pub enum Stage {
     Done,
 }
 
+/// A command that may be executed.
+pub struct Released {
+    /// Its number.
+    pub number: u64,
+    /// The command.
+    pub command: Box<Command>,
+    /// The native queue of the commands in flight that it follows.
+    pub queue: Option<QueueNumber>,
+}
+
 /// The combined progress of some commands.
 #[derive(Clone, Copy)]
 enum Progress {
     /// All are complete.
     Done,
     /// Those that are not complete are native commands in flight in one queue.
-    Native(&'static NativeQueue),
+    Native(QueueNumber),
     /// Something else is unfinished.
     Blocked,
 }
@@ -63,8 +71,8 @@ impl Progress {
     fn of(stage: &Stage) -> Self {
         match stage {
             Stage::Done => Self::Done,
-            Stage::Released(Some(Executor::Native(native))) => Self::Native(native.queue),
-            Stage::Held(_) | Stage::Released(_) => Self::Blocked,
+            Stage::Released(Some(executor)) => executor.queue().map_or(Self::Blocked, Self::Native),
+            Stage::Held(_) | Stage::Released(None) => Self::Blocked,
         }
     }
 
@@ -72,13 +80,13 @@ impl Progress {
         match (self, other) {
             (Self::Done, other) => other,
             (this, Self::Done) => this,
-            (Self::Native(queue), Self::Native(other)) if ptr::eq(queue, other) => self,
+            (Self::Native(queue), Self::Native(other)) if queue == other => self,
             _ => Self::Blocked,
         }
     }
 
     /// Whether a command that follows them may be released, and the queue that it has to be enqueued to.
-    fn admits(self, kind: Kind) -> Option<Option<&'static NativeQueue>> {
+    fn admits(self, kind: Kind) -> Option<Option<QueueNumber>> {
         match self {
             Self::Done => Some(None),
             Self::Native(queue) if kind.is_chainable() => Some(Some(queue)),
@@ -104,8 +112,8 @@ impl Slots {
     }
 
     /// The slot of a command that is not complete.
-    fn slot(&mut self, sequence: u64) -> Option<&mut Slot> {
-        let index = sequence.checked_sub(self.first)?;
+    fn slot(&mut self, number: u64) -> Option<&mut Slot> {
+        let index = number.checked_sub(self.first)?;
         self.commands.get_mut(usize::try_from(index).ok()?)
     }
 
@@ -116,16 +124,16 @@ impl Slots {
     }
 
     /// Notes the executor of a command.
-    pub fn executing(&mut self, sequence: u64, executor: Executor) {
-        if let Some(slot) = self.slot(sequence) {
+    pub fn executing(&mut self, number: u64, executor: Executor) {
+        if let Some(slot) = self.slot(number) {
             slot.stage = Stage::Released(Some(executor));
         }
     }
 
     /// Notes that a command is complete. Returns what it was, for the caller to drop without a lock.
     #[must_use]
-    pub fn complete(&mut self, sequence: u64) -> Option<Stage> {
-        let slot = self.slot(sequence);
+    pub fn complete(&mut self, number: u64) -> Option<Stage> {
+        let slot = self.slot(number);
         let stage = slot.map(|slot| mem::replace(&mut slot.stage, Stage::Done));
         while let Some(Stage::Done) = self.commands.front().map(|slot| &slot.stage) {
             self.commands.pop_front();
@@ -145,25 +153,23 @@ impl Slots {
         })
     }
 
-    /// If the last command is held back by the native commands before it, has threads that wait for its signal help with those.
-    /// The thread that completes them goes on with what follows.
-    pub fn expect_before_last(&self, stream: &Arc<Shared>) {
+    /// The number and the signal of the last command, if the native commands before it hold it back.
+    pub fn last_behind_native(&self) -> Option<(u64, &Signal)> {
         let mut slots = self.commands.iter().rev();
         if let Some(last) = slots.next()
             && last.order.follows_all()
             && let Stage::Held(command) = &last.stage
-            && let Some(signal) = command.changes.signal()
             && slots.take(WINDOW).any(Slot::is_native)
         {
-            let number = self.end() - 1;
-            signal.expect(Executor::Behind(Arc::downgrade(stream), number));
+            return Some((self.end() - 1, command.changes.signal()?));
         }
+        None
     }
 
-    /// Releases the commands that may be executed now.
-    pub fn release(&mut self, stream: &Arc<Shared>, ready: &mut Vec<Token>) {
+    /// Passes the commands that may be executed now to `begin`.
+    pub fn release(&mut self, mut begin: impl FnMut(Released)) {
         let (mut all, mut barriers) = (Progress::Done, Progress::Done);
-        for (sequence, slot) in (self.first..).zip(&mut self.commands).take(WINDOW) {
+        for (number, slot) in (self.first..).zip(&mut self.commands).take(WINDOW) {
             if self.held == 0 || matches!(barriers, Progress::Blocked) {
                 return;
             }
@@ -177,7 +183,11 @@ impl Slots {
                 && let Stage::Held(command) = mem::replace(&mut slot.stage, Stage::Released(None))
             {
                 self.held -= 1;
-                ready.push(Token::new(Arc::clone(stream), sequence, command, queue));
+                begin(Released {
+                    number,
+                    command,
+                    queue,
+                });
             }
             let progress = Progress::of(&slot.stage);
             all = all.and(progress);

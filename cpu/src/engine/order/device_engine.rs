@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::stream::Shared;
+use super::sequence::Sequence;
 
 /// The engine of a device: it executes the commands of all queues and lists of the device one after another, in the order of
 /// their submission.
 #[derive(Clone, Default)]
 pub struct DeviceEngine {
-    pub(super) sequence: Arc<Shared>,
+    pub(super) sequence: Arc<Sequence>,
     /// Whether a command that waits for the host blocks it.
     pub(super) is_blocked: bool,
 }

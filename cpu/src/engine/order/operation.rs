@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::native::Enqueued;
+use super::native_event::Enqueued;
 use super::signal::Signal;
 use crate::abi::result::ZeResult;
 use crate::check::Uses;

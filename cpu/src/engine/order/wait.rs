@@ -4,10 +4,9 @@ use std::hint;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::command::Executor;
-use super::native_wait::Request;
+use super::help::{Executor, Request};
 use super::primitives::{Condvar, Mutex, SPIN_LIMIT};
-use super::workers::release_retired;
+use super::retired::release_retired;
 use crate::system::clock::Deadline;
 
 /// How long before its deadline a wait stops sleeping: the system may wake a thread that much too late.
@@ -107,7 +106,7 @@ struct Watched {
     has_helped: bool,
     /// Whether another thread has been asked for help.
     has_asked: bool,
-    request: Option<Request<'static>>,
+    request: Option<Request>,
 }
 
 impl Watched {
@@ -121,7 +120,7 @@ impl Watched {
     }
 
     fn is(&self, executor: &Executor) -> bool {
-        self.executor.identity() == executor.identity()
+        self.executor.is(executor)
     }
 
     /// Helps once, if this thread may.

@@ -4,22 +4,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::SmallVec;
-use zeusm_process::{Condvar, ForkSafe, Lazy, Mutex, Reinit};
+use zeusm_process::{ForkSafe, Reinit};
 
+use super::behind::Behind;
 use super::changes::Changes;
-use super::command::{Command, Executor, Token, run_all};
+use super::dependence::Order;
 use super::device_engine::DeviceEngine;
-use super::fault::Faults;
 use super::identity::Identity;
-use super::native::NativeQueue;
 use super::operation::{Kind, Nothing, Operation, Pins};
-use super::order::Order;
 use super::priority::Priority;
+use super::ready::dispatch;
 use super::report::Report;
+use super::retired::release_retired;
+use super::run::run_all;
+use super::sequence::Sequence;
 use super::signal::Signal;
-use super::slots::{Slots, Stage};
-use super::wait::{WaitState, wait};
-use super::workers::{dispatch, engine, release_retired};
+use super::slots::Stage;
+use super::token::{Command, Releases as _};
 use crate::abi::result::ZeResult;
 use crate::check;
 use crate::system::clock::{self, Deadline};
@@ -28,7 +29,7 @@ use crate::system::clock::{self, Deadline};
 #[derive(Default)]
 pub struct Stream {
     identity: Identity,
-    shared: Arc<Shared>,
+    sequence: Arc<Sequence>,
     engine: Option<Member>,
     /// Whether each command follows all earlier ones, as in the engine of a GPU, whose commands wait where they are. SYCL's adapter
     /// relies on that: it waits for the last command of a list only.
@@ -60,130 +61,8 @@ impl Member {
     }
 
     fn is_done(&self) -> bool {
-        self.engine.sequence.own().finished.load(Ordering::Acquire)
-            >= self.end().load(Ordering::Relaxed)
-    }
-}
-
-/// A stream's state, which its commands share.
-#[derive(Default)]
-pub struct Shared {
-    own: ForkSafe<Own>,
-    priority: Priority,
-}
-
-/// The state for one process: a fork's child has an empty stream.
-#[derive(Default)]
-struct Own {
-    /// Held for a few instructions; only locks of signals are taken under it.
-    state: Mutex<Slots>,
-    changed: Condvar,
-    /// A copy of [`Slots::end`], which can be read without the lock: all commands before it are submitted.
-    submitted: AtomicU64,
-    /// A copy of [`Slots::first`], as above: all commands before it are complete.
-    finished: AtomicU64,
-    faults: Faults,
-    /// The queue for native commands that follow none in flight, assigned on first use.
-    home: Lazy<Home>,
-}
-
-impl Reinit for Own {
-    fn reinit(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl Shared {
-    fn own(&self) -> &Own {
-        self.own.get()
-    }
-
-    /// That of its commands.
-    pub fn priority(&self) -> Priority {
-        self.priority
-    }
-
-    /// The queue for native commands that follow none in flight.
-    pub fn queue(&self) -> &'static NativeQueue {
-        self.own()
-            .home
-            .get_or_make(|| Home(engine().assign_native_queue()))
-            .0
-    }
-
-    /// The errors of its commands.
-    pub fn faults(&self) -> &Faults {
-        &self.own().faults
-    }
-
-    /// Whether all commands are complete.
-    fn is_idle(&self) -> bool {
-        let own = self.own();
-        // Loaded first, as both only grow: a command that is submitted in between does not count.
-        let submitted = own.submitted.load(Ordering::Acquire);
-        own.finished.load(Ordering::Acquire) >= submitted
-    }
-
-    /// Appends a command and returns its number.
-    fn push(&self, state: &mut Slots, order: Order, stage: Stage) -> u64 {
-        let number = state.end();
-        state.push(order, stage);
-        self.own().submitted.store(number + 1, Ordering::Release);
-        number
-    }
-
-    /// Waits until the commands that have been submitted, and whose numbers are less than `end`, are complete; `false` when the
-    /// deadline passes first.
-    fn wait(&self, end: u64, deadline: Deadline) -> bool {
-        let own = self.own();
-        let target = own.submitted.load(Ordering::Acquire).min(end);
-        let is_done = || own.finished.load(Ordering::Acquire) >= target;
-        let look = |state: &mut Slots| {
-            if state.first() >= target {
-                return WaitState::Done;
-            }
-            let executor = state.executor_before(target);
-            executor.map_or(WaitState::Unknown, WaitState::Executing)
-        };
-        is_done() || wait(&own.state, &own.changed, deadline, look, is_done)
-    }
-
-    /// The executor of the last command before number `end` that is being executed.
-    pub fn executor_before(&self, end: u64) -> Option<Executor> {
-        self.own().state.lock().executor_before(end)
-    }
-
-    /// Publishes the executor of a command. Returns the commands that may be enqueued behind it.
-    #[must_use]
-    pub fn executing(self: &Arc<Self>, sequence: u64, executor: Executor) -> Vec<Token> {
-        let mut ready = Vec::new();
-        let own = self.own();
-        let mut state = own.state.lock();
-        state.executing(sequence, executor);
-        state.release(self, &mut ready);
-        own.changed.notify_all();
-        ready
-    }
-
-    /// Completes a command and adds the commands that it releases to `ready`.
-    pub fn complete(self: &Arc<Self>, sequence: u64, ready: &mut Vec<Token>) {
-        let own = self.own();
-        let mut state = own.state.lock();
-        let stage = state.complete(sequence);
-        own.finished.store(state.first(), Ordering::Release);
-        state.release(self, ready);
-        drop(state);
-        own.changed.notify_all();
-        drop(stage);
-    }
-}
-
-/// The native queue that a stream is assigned to.
-struct Home(&'static NativeQueue);
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        self.0.unassign();
+        let end = self.end().load(Ordering::Relaxed);
+        self.engine.sequence.has_finished(end)
     }
 }
 
@@ -195,10 +74,7 @@ impl Stream {
         let has_part = |engine: &&DeviceEngine| engine.is_blocked || priority == Priority::Normal;
         Self {
             identity: Identity::default(),
-            shared: Arc::new(Shared {
-                priority,
-                ..Shared::default()
-            }),
+            sequence: Arc::new(Sequence::new(priority)),
             engine: engine.filter(has_part).map(|engine| Member {
                 engine: engine.clone(),
                 end: ForkSafe::default(),
@@ -231,11 +107,11 @@ impl Stream {
             false => order,
         };
         let Some(member) = &self.engine else {
-            self.enter(&self.shared, operation, pins, order, waits, report);
+            self.enter(&self.sequence, operation, pins, order, waits, report);
             return;
         };
         let engine = &member.engine.sequence;
-        let is_alone = self.shared.is_idle();
+        let is_alone = self.sequence.is_idle();
         let is_stuck = || !waits.iter().all(|signal| signal.is_expected());
         if member.engine.is_blocked || is_alone && !is_stuck() {
             let end = self.enter(engine, operation, pins, order, waits, report);
@@ -245,23 +121,23 @@ impl Stream {
         if is_alone && !member.is_done() {
             self.follow(engine);
         }
-        self.enter(&self.shared, operation, pins, order, waits, report);
+        self.enter(&self.sequence, operation, pins, order, waits, report);
     }
 
     /// Makes the next commands of the stream follow those that are in the engine. These markers leave the errors of the
     /// stream's commands to the program's next barrier or fence.
-    fn follow(&self, engine: &Arc<Shared>) {
+    fn follow(&self, engine: &Arc<Sequence>) {
         let (before, order) = (Arc::new(Signal::default()), Order::Barrier);
         let set = Report::of_marker(Some(Arc::clone(&before)));
         self.enter(engine, Nothing, Pins::new(), order, SmallVec::new(), set);
         let (waits, none) = (SmallVec::from_iter([before]), Report::of_marker(None));
-        self.enter(&self.shared, Nothing, Pins::new(), order, waits, none);
+        self.enter(&self.sequence, Nothing, Pins::new(), order, waits, none);
     }
 
     /// Submits an operation to a sequence of commands: this stream's, or the engine's. Returns the number of the next command.
     fn enter<O: Operation + 'static>(
         &self,
-        sequence: &Arc<Shared>,
+        sequence: &Arc<Sequence>,
         operation: O,
         pins: Pins,
         order: Order,
@@ -269,8 +145,8 @@ impl Stream {
         report: Report,
     ) -> u64 {
         let (kind, reset) = (operation.kind(), operation.resets());
-        let in_engine = !Arc::ptr_eq(sequence, &self.shared);
-        let mut state = sequence.own().state.lock();
+        let in_engine = !Arc::ptr_eq(sequence, &self.sequence);
+        let mut state = sequence.lock();
         // Under the engine's lock: a command that is admitted because this one will set its signal must enter behind it, and
         // the changes are counted in the order in which they will be made.
         let changes = Changes::new(reset, report.signal, in_engine)
@@ -291,12 +167,15 @@ impl Stream {
             pins,
             waits: waits.into_iter(),
             changes,
-            submitter: Arc::downgrade(&self.shared),
+            faults: Arc::clone(self.sequence.faults()),
         });
         sequence.push(&mut state, order, Stage::Held(command));
         let mut ready = Vec::new();
-        state.release(sequence, &mut ready);
-        state.expect_before_last(sequence);
+        sequence.release(&mut state, &mut ready);
+        if let Some((number, signal)) = state.last_behind_native() {
+            // Threads that wait for it help with those; the one that completes them goes on with what follows.
+            signal.expect(Behind::executor(sequence, number));
+        }
         drop(state);
         dispatch(ready);
         end
@@ -336,7 +215,7 @@ impl Stream {
     /// Runs command `number` of a sequence, which is ready, without making a token of it.
     fn run_now(
         &self,
-        sequence: &Arc<Shared>,
+        sequence: &Arc<Sequence>,
         number: u64,
         operation: &impl Operation,
         pins: Pins,
@@ -345,7 +224,7 @@ impl Stream {
         let timed = changes.is_timed();
         let now = || if timed { clock::now() } else { 0 };
         let started = now();
-        let (outcome, faults) = (run_all(operation), self.shared.faults());
+        let (outcome, faults) = (run_all(operation), self.sequence.faults());
         changes.note(outcome);
         faults.note(outcome);
         drop(pins);
@@ -353,7 +232,7 @@ impl Stream {
             changes.note(faults.conclude());
         }
         let mut ready = changes.make(started, now());
-        sequence.complete(number, &mut ready);
+        Arc::clone(sequence).complete(number, &mut ready);
         dispatch(ready);
     }
 
@@ -363,7 +242,7 @@ impl Stream {
             self.tell_checker(Order::Barrier, &[], None, check::Uses::default);
         }
         // Complete commands need no barrier, nor do those in an engine.
-        if !self.shared.is_idle() {
+        if !self.sequence.is_idle() {
             let (order, waits) = (Order::Barrier, SmallVec::new());
             self.submit(Nothing, Pins::new(), order, waits, None);
         }
@@ -378,12 +257,12 @@ impl Stream {
             let end = member.end().load(Ordering::Relaxed);
             member.engine.sequence.wait(end, deadline)
         });
-        if !in_engine || !self.shared.wait(u64::MAX, deadline) {
+        if !in_engine || !self.sequence.wait(u64::MAX, deadline) {
             return Ok(false);
         }
         if check::is_on() {
             check::waited_for_stream(self.identity());
         }
-        self.shared.faults().synchronize().map(|()| true)
+        self.sequence.faults().synchronize().map(|()| true)
     }
 }

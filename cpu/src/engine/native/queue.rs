@@ -6,46 +6,26 @@
 //! `in_flight`, so `in_flight` is never held in a call to that runtime.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
 use zeusm_process::Mutex;
 
-use super::command::{Executor, Token};
 use super::in_flight::{Front, InFlight};
-use super::native_wait::{Request, Waiter};
-use super::operation::Operation;
-use super::workers::{self, dispatch, in_callback, retire_or_drop};
+use super::wait::Waiter;
 use crate::abi::result::ZeResult;
-use crate::system::{clock, stack};
-
-/// The completion event of an enqueued command.
-pub trait NativeEvent: Send + Sync {
-    /// Registers `completion` to be called when the command has ended, possibly during this call. `false` when the
-    /// runtime refuses.
-    fn watch(&self, completion: Completion) -> bool;
-    /// Flushes the queue, so that the command is started even if no thread waits for it.
-    fn flush(&self);
-    /// Waits for it; the calling thread helps to execute it.
-    fn wait(&self);
-    /// Its start and end in nanoseconds of our clock, once it has ended.
-    fn times(&self) -> Option<(u64, u64)>;
-}
-
-/// The result of enqueueing a command.
-#[derive(Default)]
-pub struct Enqueued {
-    /// Its completion event; `None` when there was nothing to execute.
-    pub event: Option<Arc<dyn NativeEvent>>,
-    /// The error that ended the enqueueing of the command or of its remainder.
-    pub fault: Option<sys::ze_result_t>,
-}
+use crate::engine::order::retired::{in_callback, retire_or_drop};
+use crate::engine::order::{
+    Completion, Ends, Enqueued, Executor, Help, NativeEvent, Operation, QueueNumber, Ready,
+    Request, Token, dispatch, execution,
+};
+use crate::system::clock::{self, Deadline};
+use crate::system::stack;
 
 /// An in-order queue of the native runtime, which lives as long as the process.
 pub struct NativeQueue {
-    index: usize,
+    number: QueueNumber,
     waiter: &'static Waiter,
     /// How many streams it is assigned to.
     streams: AtomicUsize,
@@ -54,15 +34,20 @@ pub struct NativeQueue {
 }
 
 impl NativeQueue {
-    /// NativeQueue number `index`, empty.
-    pub fn new(index: usize, waiter: &'static Waiter) -> Self {
+    /// NativeQueue number `number`, empty.
+    pub fn new(number: QueueNumber, waiter: &'static Waiter) -> Self {
         Self {
-            index,
+            number,
             waiter,
             streams: AtomicUsize::new(0),
             enqueue_lock: Mutex::default(),
             in_flight: Mutex::default(),
         }
+    }
+
+    /// Its number.
+    pub fn number(&self) -> QueueNumber {
+        self.number
     }
 
     /// How many streams it is assigned to.
@@ -71,9 +56,8 @@ impl NativeQueue {
     }
 
     /// Assigns it to one more stream.
-    pub fn assign(&'static self) -> &'static Self {
+    pub fn assign(&self) {
         self.streams.fetch_add(1, Ordering::Relaxed);
-        self
     }
 
     /// Undoes [`assign`](Self::assign).
@@ -90,7 +74,7 @@ impl NativeQueue {
     pub fn enqueue(&'static self, token: Token) {
         let enqueue_lock = self.enqueue_lock.lock();
         let started = clock::now();
-        let (event, outcome) = issue(token.operation(), self.index);
+        let (event, outcome) = issue(&**token.operation(), self.number);
         token.note(outcome);
         let Some(event) = event else {
             drop(enqueue_lock);
@@ -109,11 +93,8 @@ impl NativeQueue {
 
     /// Has the end of a command reported.
     fn watch(&'static self, position: u64, event: &dyn NativeEvent) {
-        let completion = || Completion {
-            queue: self,
-            position,
-        };
-        if !workers::may_have_callbacks() || !event.watch(completion()) {
+        let completion = || Completion::new(self, position);
+        if !execution().may_have_callbacks() || !event.watch(completion()) {
             // Without a callback, this thread waits and completes it.
             self.waiter.hold(|| event.wait());
             self.in_flight.lock().note(position, Ok(()));
@@ -137,14 +118,16 @@ impl NativeQueue {
 
     /// Publishes the executor of the command that is appended next: under the lock, since it must not be once the command is
     /// complete. Returns the commands that may be enqueued behind it.
-    fn executing(&'static self, token: &Token, in_flight: &InFlight) -> Vec<Token> {
+    fn executing(&'static self, token: &Token, in_flight: &InFlight) -> Vec<Ready> {
         if in_flight.is_empty() {
             self.waiter.queue_is_busy();
         }
-        token.executing(&Executor::Native(Native {
+        let position = in_flight.end();
+        let native = Native {
             queue: self,
-            position: in_flight.end(),
-        }))
+            position,
+        };
+        token.executing(&Executor::native(Arc::new(native), self.number))
     }
 
     /// Completes the commands that have ended, in the order of the queue: a thread that sees one complete sees the
@@ -171,10 +154,13 @@ impl NativeQueue {
     }
 }
 
-/// Enqueues an operation to queue number `index` of the native runtime. Returns its completion event, if there was something to
+/// Enqueues an operation to a queue of the native runtime. Returns its completion event, if there was something to
 /// execute, and the error that ended the enqueueing.
-fn issue(operation: &dyn Operation, index: usize) -> (Option<Arc<dyn NativeEvent>>, ZeResult) {
-    let enqueued = catch_unwind(AssertUnwindSafe(|| operation.enqueue(index)));
+fn issue(
+    operation: &dyn Operation,
+    queue: QueueNumber,
+) -> (Option<Arc<dyn NativeEvent>>, ZeResult) {
+    let enqueued = catch_unwind(AssertUnwindSafe(|| operation.enqueue(queue.0)));
     let Enqueued { event, fault } = enqueued.unwrap_or_else(|_| Enqueued {
         event: None,
         fault: Some(sys::ZE_RESULT_ERROR_UNKNOWN),
@@ -183,7 +169,7 @@ fn issue(operation: &dyn Operation, index: usize) -> (Option<Arc<dyn NativeEvent
 }
 
 /// Completes the oldest command of a queue. Returns the commands that are ready now.
-fn complete(front: Front) -> Vec<Token> {
+fn complete(front: Front) -> Vec<Ready> {
     let Front {
         token,
         outcome,
@@ -214,39 +200,30 @@ fn within(native: Option<(u64, u64)>, started: u64, ended: u64) -> (u64, u64) {
     })
 }
 
-/// Reports the end of a command to its queue.
-pub struct Completion {
-    queue: &'static NativeQueue,
-    position: u64,
-}
-
-impl Completion {
-    /// Reports that the command has ended. May be called in a callback, as it does not call the native runtime.
-    pub fn complete(self, outcome: ZeResult) {
-        let should_drain = self.queue.in_flight.lock().note(self.position, outcome);
+impl Ends for NativeQueue {
+    fn ended(&'static self, position: u64, outcome: ZeResult) {
+        let should_drain = self.in_flight.lock().note(position, outcome);
         if should_drain {
-            in_callback(|| self.queue.drain());
+            in_callback(|| self.drain());
         }
     }
 }
 
 /// A native command in flight, as threads that wait for it see it.
-#[derive(Clone, Copy)]
-pub struct Native {
-    /// The queue that it is in.
-    pub queue: &'static NativeQueue,
+struct Native {
+    queue: &'static NativeQueue,
     position: u64,
 }
 
 impl Native {
     /// Waits for it inside the native runtime, helping to execute it, and completes it. `false` when another thread
     /// already does so, or when this one could end up executing the commands of other queues, or has a small stack.
-    pub fn wait(&self) -> bool {
+    fn wait(&self) -> bool {
         // The fake runtime of the simulation needs no stack.
         if !cfg!(test) && !stack::holds_kernels() {
             return false;
         }
-        let Self { queue, position } = *self;
+        let (queue, position) = (self.queue, self.position);
         let issued = queue.in_flight.lock().issued_before(position);
         let has_ended = issued.is_none_or(|(position, event)| {
             queue.waiter.try_hold(|| {
@@ -260,14 +237,15 @@ impl Native {
         }
         has_ended
     }
+}
 
-    /// Asks for the help of another thread.
-    pub fn request_help(&self) -> Request<'static> {
-        self.queue.waiter.request()
+impl Help for Native {
+    fn help(&self, deadline: Deadline) -> bool {
+        // A kernel may take any time.
+        matches!(deadline, Deadline::Never) && self.wait()
     }
 
-    /// Tells one command from another.
-    pub fn identity(&self) -> (usize, u64) {
-        (ptr::from_ref(self.queue) as usize, self.position)
+    fn request_help(&self) -> Option<Request> {
+        Some(self.queue.waiter.request())
     }
 }

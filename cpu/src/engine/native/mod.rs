@@ -1,0 +1,8 @@
+//! The queues of the native runtime, which executes kernels, and what is in flight in them.
+
+mod in_flight;
+mod queue;
+mod queues;
+mod wait;
+
+pub use queues::{NATIVE_QUEUES, NativeQueues};

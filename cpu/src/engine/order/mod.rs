@@ -1,0 +1,40 @@
+//! The order of commands: which of them may begin, and what their completion releases.
+//!
+//! What begins them ([`Execute`]) and what helps with them ([`Help`]) are traits here, and rooms of their own.
+
+mod behind;
+mod changes;
+mod dependence;
+mod device_engine;
+mod fault;
+mod help;
+mod identity;
+mod native_event;
+mod operation;
+mod pending;
+pub mod primitives;
+mod priority;
+mod ready;
+mod report;
+pub mod retired;
+mod run;
+mod sequence;
+mod signal;
+mod slots;
+mod stream;
+mod token;
+mod wait;
+
+pub use dependence::Order;
+pub use device_engine::DeviceEngine;
+pub use help::{Executor, Help, QueueNumber, Request};
+pub use native_event::{Completion, Ends, Enqueued, NativeEvent};
+pub use operation::{Kind, Nothing, Operation, Pins};
+pub use priority::{ByPriority, Priority};
+pub use ready::{Advance, Ready, dispatch};
+pub use run::{run, run_all};
+pub use signal::{SharedState, Signal};
+#[cfg(test)]
+pub use slots::WINDOW;
+pub use stream::Stream;
+pub use token::{Execute, Home, Token, execution, register};

@@ -1,0 +1,188 @@
+//! Events, and the signals that they have one after another.
+
+use std::mem;
+use std::sync::Arc;
+
+use level_zero_sys as sys;
+use level_zero_sys::extensions;
+use zeusm_process::{ForkSafe, Reinit, RwLock};
+
+use super::rounds::{Place, Rounds};
+use crate::abi::result::ZeResult;
+use crate::engine::{Signal, dispatch};
+use crate::handle::object;
+use crate::memory::ShareError;
+use crate::system::clock;
+
+object!(Event, sys::_ze_event_handle_t, Event);
+
+/// An event.
+pub struct Event {
+    current: ForkSafe<Current>,
+    pub(super) attributes: Attributes,
+    /// The slots of a counter-based event that processes may share.
+    rounds: Option<Rounds>,
+    /// Whether it is that of another process.
+    pub(super) is_opened: bool,
+}
+
+/// The latest signal of an event.
+struct Current(RwLock<Latest>);
+
+#[derive(Clone)]
+struct Latest {
+    signal: Arc<Signal>,
+    /// The slot that has its state, if processes may share it, or the reason why they cannot.
+    place: Option<Result<Place, ShareError>>,
+}
+
+impl Latest {
+    /// A signal of this process alone.
+    fn own(signal: Arc<Signal>) -> Self {
+        Self {
+            signal,
+            place: None,
+        }
+    }
+}
+
+impl Reinit for Current {
+    /// Where the parent was about to replace the signal, the child gets one that is set.
+    fn reinit(&self) -> Self {
+        let latest = self.0.try_read().map(|latest| latest.clone());
+        Self(RwLock::new(latest.unwrap_or_else(|| {
+            Latest::own(Arc::new(Signal::new(true, false)))
+        })))
+    }
+}
+
+/// The attributes of an event.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Attributes {
+    /// The handle of its pool, 0 without one.
+    pub pool: usize,
+    /// Whether it keeps the times of the command that signals it.
+    pub timed: bool,
+    /// The flags of a counter-based event.
+    pub counter: Option<u32>,
+    /// `ze_event_scope_flags_t` of signalling.
+    pub signal_scope: u32,
+    /// `ze_event_scope_flags_t` of waiting.
+    pub wait_scope: u32,
+}
+
+impl Attributes {
+    /// The flags of a counter-based event that processes may share.
+    fn shared_counter(&self) -> Option<u32> {
+        let shared = extensions::ZE_EVENT_COUNTER_BASED_FLAG_IPC;
+        // The events of a pool have flags of another type.
+        let own = self.counter.filter(|_| self.pool == 0);
+        own.filter(|flags| flags & shared != 0)
+    }
+}
+
+/// The next signal of a counter-based event that processes share; of this process alone where the system refuses.
+fn next_round(rounds: &Rounds, flags: u32, timed: bool) -> Latest {
+    let place = rounds.next(flags);
+    let signal = match &place {
+        Ok(place) => place.signal(timed),
+        Err(_) => Arc::new(Signal::new(false, timed)),
+    };
+    Latest {
+        signal,
+        place: Some(place),
+    }
+}
+
+impl Event {
+    /// A new event: a regular one is not signalled, a counter-based one is, as there is nothing to wait for.
+    pub fn new(attributes: Attributes) -> Self {
+        let is_set = attributes.counter.is_some();
+        let Some(flags) = attributes.shared_counter() else {
+            let first = Signal::new(is_set, attributes.timed);
+            return Self::with_signal(attributes, Arc::new(first));
+        };
+        let rounds = Rounds::default();
+        let latest = next_round(&rounds, flags, attributes.timed);
+        dispatch(latest.signal.set(0, 0));
+        Self::with_latest(attributes, latest, Some(rounds))
+    }
+
+    /// An event with this signal.
+    pub fn with_signal(attributes: Attributes, signal: Arc<Signal>) -> Self {
+        Self::with_latest(attributes, Latest::own(signal), None)
+    }
+
+    /// The counter-based event of another process whose latest signal is at `place`.
+    pub(super) fn opened(attributes: Attributes, place: Place) -> Self {
+        let latest = Latest {
+            signal: place.signal(attributes.timed),
+            place: Some(Ok(place)),
+        };
+        Self {
+            is_opened: true,
+            ..Self::with_latest(attributes, latest, Some(Rounds::default()))
+        }
+    }
+
+    fn with_latest(attributes: Attributes, latest: Latest, rounds: Option<Rounds>) -> Self {
+        Self {
+            current: ForkSafe::new(Current(RwLock::new(latest))),
+            attributes,
+            rounds,
+            is_opened: false,
+        }
+    }
+
+    /// The latest signal.
+    pub fn signal(&self) -> Arc<Signal> {
+        Arc::clone(&self.current.get().0.read().signal)
+    }
+
+    /// The slot of the latest signal, whose file stays open as long as the event lives.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an event that was not created to be shared, else the system's, which is
+    /// described.
+    pub(super) fn exported(&self) -> ZeResult<Place> {
+        let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+        let rounds = self.rounds.as_ref().ok_or(invalid)?;
+        let place = self.current.get().0.read().place.clone().ok_or(invalid)?;
+        let place = place.map_err(|error| error.report())?;
+        rounds.keep(&place);
+        Ok(place)
+    }
+
+    /// Whether it keeps the times of the command that signals it.
+    pub fn is_timed(&self) -> bool {
+        self.attributes.timed
+    }
+
+    /// Whether it is counter-based.
+    pub fn is_counter(&self) -> bool {
+        self.attributes.counter.is_some()
+    }
+
+    /// The signal that a command being submitted must set on completion.
+    pub fn signal_for_submission(&self) -> Arc<Signal> {
+        if self.is_counter() {
+            let latest = match (&self.rounds, self.attributes.shared_counter()) {
+                (Some(rounds), Some(flags)) => next_round(rounds, flags, self.is_timed()),
+                _ => Latest::own(Arc::new(Signal::new(false, self.is_timed()))),
+            };
+            let current = Arc::clone(&latest.signal);
+            let before = mem::replace(&mut *self.current.get().0.write(), latest);
+            // It may own commands, which are not dropped under the lock.
+            drop(before);
+            current
+        } else {
+            self.signal()
+        }
+    }
+
+    /// Signals it on the host.
+    pub fn set(&self) {
+        let now = clock::now();
+        dispatch(self.signal().set(now, now));
+    }
+}
