@@ -45,6 +45,9 @@ macro_rules! at_fork {
     };
 }
 
+#[doc(hidden)]
+pub use at_fork;
+
 /// Has every fork hold a static [`ForkLock`]. A thread with the lock must not wait for another lock that a fork holds.
 ///
 /// ```
@@ -63,7 +66,7 @@ macro_rules! held_at_fork {
             extern "C" fn release() {
                 $crate::fork::AtFork::parent(&$lock);
             }
-            $crate::at_fork!(Some(hold), Some(release), Some(release));
+            $crate::fork::at_fork!(Some(hold), Some(release), Some(release));
         };
     };
 }

@@ -14,4 +14,4 @@ pub fn generation() -> u32 {
 extern "C" fn count() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
-crate::at_fork!(None, None, Some(count));
+at_fork!(None, None, Some(count));

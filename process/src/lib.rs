@@ -17,13 +17,15 @@
 //! Inherited values of all kinds are leaked in the child, with their locks, threads and handles.
 #![deny(missing_docs, clippy::disallowed_types)]
 
+#[macro_use]
+#[doc(hidden)]
+pub mod fork;
+
 pub mod atomic;
 #[cfg(target_os = "linux")]
 mod boot;
 #[cfg(target_os = "linux")]
 mod descriptor;
-#[doc(hidden)]
-pub mod fork;
 mod fork_safe;
 mod generation;
 mod lazy;

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::report::say;
+use crate::report::{say, value};
 use crate::settings;
 use crate::uapi::REQUESTS;
 
@@ -108,7 +108,7 @@ impl FromStr for Failure {
 /// The active failure. The lock is only held to check or replace it.
 fn failure() -> &'static Mutex<Option<Failure>> {
     static FAILURE: OnceLock<Mutex<Option<Failure>>> = OnceLock::new();
-    FAILURE.get_or_init(|| Mutex::new(settings::value(FAIL)))
+    FAILURE.get_or_init(|| Mutex::new(value(FAIL)))
 }
 
 /// Replaces the injected failure. `text` has the format of `XE_SIM_FAIL`; null disables the injection. Returns the number of
@@ -193,7 +193,7 @@ impl FromStr for Chosen {
 pub(crate) fn stops() -> Option<Stop> {
     static CHOICE: OnceLock<Option<Chosen>> = OnceLock::new();
     static SEEN: AtomicU64 = AtomicU64::new(0);
-    let Chosen(how, number) = (*CHOICE.get_or_init(|| settings::value(STOP)))?;
+    let Chosen(how, number) = (*CHOICE.get_or_init(|| value(STOP)))?;
     (SEEN.fetch_add(1, Ordering::Relaxed) + 1 == number.get()).then_some(how)
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn stops() -> Option<Stop> {
 pub(crate) fn delay() {
     static SEED: OnceLock<Option<u64>> = OnceLock::new();
     static SEEN: AtomicU64 = AtomicU64::new(0);
-    if let Some(seed) = *SEED.get_or_init(|| settings::value(SLOW)) {
+    if let Some(seed) = *SEED.get_or_init(|| value(SLOW)) {
         let step = seed.wrapping_add(SEEN.fetch_add(1, Ordering::Relaxed));
         thread::sleep(Duration::from_micros(scatter(step) % LONGEST_DELAY_US));
     }
@@ -224,12 +224,12 @@ impl FromStr for Vram {
 
 /// The size of VRAM, if it overrides that of the model.
 pub(crate) fn vram() -> Option<u64> {
-    settings::value(VRAM).map(|Vram(bytes)| bytes)
+    value(VRAM).map(|Vram(bytes)| bytes)
 }
 
 /// The size of the host-visible part of VRAM, if it is limited.
 pub(crate) fn bar() -> Option<u64> {
-    settings::value(BAR).map(NonZeroU64::get)
+    value(BAR).map(NonZeroU64::get)
 }
 
 /// Maps a counter to a pseudo-random number (the finalizer of SplitMix64).

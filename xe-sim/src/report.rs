@@ -1,10 +1,11 @@
 //! The simulator's messages on standard error.
 
-use std::fmt::Arguments;
+use std::fmt::{Arguments, Display};
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::process;
+use std::str::FromStr;
 
 use crate::settings;
 
@@ -31,6 +32,12 @@ pub(crate) fn not_simulated(what: Arguments<'_>) -> ! {
         say(format_args!("{LACKS}: {error}"));
     }
     process::abort()
+}
+
+/// The parsed value of a variable. A malformed value aborts the process, because a run without the requested fault would
+/// prove nothing.
+pub(crate) fn value<T: FromStr<Err: Display>>(name: &str) -> Option<T> {
+    settings::parse(name).unwrap_or_else(|why| not_simulated(format_args!("{why}")))
 }
 
 /// Runs the body of a thread. A panic in it is reported like an unsupported operation: with the thread gone, the program would

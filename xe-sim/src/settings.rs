@@ -32,12 +32,6 @@ pub(crate) fn parse<T: FromStr<Err: Display>>(name: &str) -> Result<Option<T>, S
     get(name).map(parsed).transpose()
 }
 
-/// The parsed value of a variable. A malformed value aborts the process, because a run without the requested fault would
-/// prove nothing.
-pub(crate) fn value<T: FromStr<Err: Display>>(name: &str) -> Option<T> {
-    parse(name).unwrap_or_else(|why| crate::report::not_simulated(format_args!("{why}")))
-}
-
 pub(crate) fn logs() -> bool {
     static LOGS: OnceLock<bool> = OnceLock::new();
     *LOGS.get_or_init(|| get(LOG).is_some_and(|value| value != "0"))

@@ -1,7 +1,7 @@
 //! Emulation of the driver's built-in kernels. Kernel names and argument order follow the public sources in
 //! `shared/source/built_ins/kernels` of Intel's compute runtime.
 
-use super::walker::Launch;
+use super::launch::Launch;
 use crate::memory::PageFault;
 
 /// Executes a kernel for all of its work items.

@@ -1,9 +1,9 @@
 //! The names of user kernels. The driver keeps the binary of each user module in the process's memory, in the same format
 //! as its built-in modules.
 
-use std::fs;
+use zeusm_process::maps::{self, Mapping};
 
-use super::library::{Code, find_in_module, modules};
+use super::zebin::{Code, find_in_module, modules};
 use crate::memory::read_user;
 
 /// Larger mappings are not searched, because they hold data and not modules.
@@ -11,8 +11,8 @@ const LARGEST: u64 = 256 << 20;
 
 /// The name and the whole code of this kernel, if its module is in the process's memory.
 pub(super) fn named(code: &Code<'_>) -> Option<(String, Vec<u8>)> {
-    let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    maps.lines()
+    maps::mappings()
+        .iter()
         .filter_map(private)
         .find_map(|(start, length)| {
             let mut bytes = vec![0; length];
@@ -27,30 +27,29 @@ pub(super) fn named(code: &Code<'_>) -> Option<(String, Vec<u8>)> {
         })
 }
 
-/// The start and length of the mapping in a line of `/proc/self/maps`, if it is private, anonymous and writable.
-fn private(line: &str) -> Option<(u64, usize)> {
-    let mut fields = line.split_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    if !fields.next()?.starts_with("rw-p") || fields.nth(2)? != "0" {
-        return None;
-    }
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    let (start, end) = (number(start)?, number(end)?);
-    (end - start <= LARGEST).then_some((start, (end - start) as usize))
+/// The start and length of a mapping, if it is private, anonymous and writable.
+fn private(mapping: &Mapping) -> Option<(u64, usize)> {
+    let length = mapping.range.len();
+    let is_private = mapping.is_readable && mapping.is_writable && !mapping.is_shared;
+    (is_private && !mapping.has_file && length as u64 <= LARGEST)
+        .then_some((mapping.range.start as u64, length))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::private;
+    use super::*;
 
     #[test]
     fn only_the_programs_own_memory_counts() {
-        let line = |rest| format!("7f0000000000-7f0000002000 {rest}");
+        let private = |rest| {
+            let line = format!("7f0000000000-7f0000002000 {rest}");
+            Mapping::parse(line.as_bytes()).as_ref().and_then(private)
+        };
         assert_eq!(
-            private(&line("rw-p 00000000 00:00 0")),
+            private("rw-p 00000000 00:00 0"),
             Some((0x7f00_0000_0000, 0x2000))
         );
-        assert_eq!(private(&line("r--p 00000000 00:00 0")), None);
-        assert_eq!(private(&line("rw-p 00000000 08:01 42 /usr/lib/a.so")), None);
+        assert_eq!(private("r--p 00000000 00:00 0"), None);
+        assert_eq!(private("rw-p 00000000 08:01 42 /usr/lib/a.so"), None);
     }
 }

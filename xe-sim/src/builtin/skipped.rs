@@ -5,7 +5,7 @@ use std::process;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use crate::report::{append, not_simulated, say};
+use crate::report::{append, not_simulated, say, value};
 use crate::settings;
 
 const VARIABLE: &str = "XE_SIM_KERNELS";
@@ -13,7 +13,7 @@ const FILE: &str = "/run/xe-sim/kernels";
 
 pub(super) fn skips() -> bool {
     static SKIPS: OnceLock<bool> = OnceLock::new();
-    *SKIPS.get_or_init(|| settings::value::<Skip>(VARIABLE).is_some())
+    *SKIPS.get_or_init(|| value::<Skip>(VARIABLE).is_some())
 }
 
 /// Returns the reason why the variable is malformed.

@@ -3,10 +3,10 @@
 //! Fields: PRM for Lunar Lake, volume 2a, "COMPUTE_WALKER" and volume 2d, "INTERFACE_DESCRIPTOR_DATA"; the driver's
 //! public header `hw_cmds_generated_xe2_hpg_core.inl`.
 
-use super::KernelError;
+use super::error::KernelError;
 use super::info::{Info, Slot};
-use super::library;
-use super::skipped;
+use super::launch::{Launch, number};
+use super::{library, skipped};
 use crate::memory::AddressSpace;
 use crate::report::log;
 
@@ -30,41 +30,6 @@ impl Bases {
         self.general = base(1).unwrap_or(self.general);
         self.instruction = base(10).unwrap_or(self.instruction);
     }
-}
-
-/// A kernel's work items and arguments.
-pub(super) struct Launch<'a> {
-    pub(super) space: &'a AddressSpace,
-    /// Work items per group and in total, by dimension.
-    pub(super) local: [u64; 3],
-    pub(super) global: [u64; 3],
-    info: &'a Info,
-    payload: Vec<u8>,
-}
-
-impl Launch<'_> {
-    /// An argument as a number or an address.
-    pub(super) fn argument(&self, index: u32) -> u64 {
-        self.part(index, 0, 1)
-    }
-
-    /// One component of a vector argument.
-    pub(super) fn part(&self, index: u32, part: usize, parts: usize) -> u64 {
-        let Some(slot) = self.info.argument(index) else {
-            return 0; // The compiler removes unused arguments.
-        };
-        let size = slot.size / parts;
-        number(&self.payload, slot.offset + part * size, size)
-    }
-}
-
-fn number(payload: &[u8], offset: usize, size: usize) -> u64 {
-    let mut bytes = [0; 8];
-    let size = size.min(8);
-    if let Some(found) = payload.get(offset..offset + size) {
-        bytes[..size].copy_from_slice(found);
-    }
-    u64::from_le_bytes(bytes)
 }
 
 /// Executes the kernel of a walker.

@@ -6,9 +6,6 @@
 use super::registers::Registers;
 use crate::report::not_simulated;
 
-/// The offset of the first general purpose register within an engine's register block.
-pub(super) const GENERAL: u32 = 0x600;
-
 const NOOP: u32 = 0x000;
 const LOAD: u32 = 0x080;
 const LOAD_INVERTED: u32 = 0x480;

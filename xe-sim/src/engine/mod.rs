@@ -3,10 +3,13 @@
 mod alu;
 mod blitter;
 mod command;
+mod dwords;
 mod queue;
 mod registers;
+mod state;
 mod streamer;
 mod table;
 
-pub(crate) use queue::{EngineClass, ExecQueue, Job, UserFence};
+pub(crate) use queue::{ExecQueue, Job, UserFence};
 pub(crate) use registers::{TIMESTAMP_HZ, timestamp};
+pub(crate) use state::EngineClass;

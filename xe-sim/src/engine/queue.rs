@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::state::{EngineClass, State};
 use super::streamer::{Halt, Streamer};
 use crate::faults::Loss;
 use crate::machine::Model;
@@ -42,36 +43,11 @@ pub(crate) struct Job {
     pub(crate) fences: Vec<UserFence>,
 }
 
-/// The class of an engine, which determines its commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EngineClass {
-    Render,
-    Copy,
-    Compute,
-}
-
 /// State shared by the engine thread and the kernel interface.
-pub(super) struct Shared {
-    pub(super) space: Arc<AddressSpace>,
-    pub(super) class: EngineClass,
-    pub(super) model: &'static Model,
+struct Shared {
+    engine: State,
     jobs: Mutex<VecDeque<Job>>,
     came: Condvar,
-    stopping: AtomicBool,
-    banned: AtomicBool,
-    /// How the device was lost, if it was; shared by all queues of the device.
-    lost: Arc<OnceLock<Loss>>,
-}
-
-impl Shared {
-    /// Whether execution must stop: the queue is being destroyed or is banned, or the device is lost.
-    pub(super) fn stops(&self) -> bool {
-        self.stopping.load(Ordering::Acquire) || self.is_banned()
-    }
-
-    fn is_banned(&self) -> bool {
-        self.banned.load(Ordering::Acquire) || self.lost.get().is_some()
-    }
 }
 
 /// An exec queue. Dropping it stops its thread at the next command that checks for it, and joins the thread.
@@ -88,14 +64,16 @@ impl ExecQueue {
         lost: Arc<OnceLock<Loss>>,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
-            space,
-            class,
-            model,
+            engine: State {
+                space,
+                class,
+                model,
+                stopping: AtomicBool::new(false),
+                banned: AtomicBool::new(false),
+                lost,
+            },
             jobs: Mutex::default(),
             came: Condvar::new(),
-            stopping: AtomicBool::new(false),
-            banned: AtomicBool::new(false),
-            lost,
         });
         let engine = Arc::clone(&shared);
         let thread = thread::Builder::new()
@@ -113,7 +91,7 @@ impl ExecQueue {
     }
 
     pub(crate) fn is_banned(&self) -> bool {
-        self.shared.is_banned()
+        self.shared.engine.is_banned()
     }
 }
 
@@ -122,7 +100,7 @@ impl Drop for ExecQueue {
         // Set under the lock: otherwise the thread could check the flag before the store, sleep after the notification, and
         // never wake up.
         let jobs = self.shared.jobs.lock();
-        self.shared.stopping.store(true, Ordering::Release);
+        self.shared.engine.stopping.store(true, Ordering::Release);
         drop(jobs);
         self.shared.came.notify_one();
         if let Some(thread) = self.thread.take() {
@@ -134,7 +112,7 @@ impl Drop for ExecQueue {
 fn next(shared: &Shared) -> Option<Job> {
     let mut jobs = shared.jobs.lock();
     while jobs.is_empty() {
-        if shared.stopping.load(Ordering::Acquire) {
+        if shared.engine.stopping.load(Ordering::Acquire) {
             return None;
         }
         shared.came.wait(&mut jobs);
@@ -143,9 +121,9 @@ fn next(shared: &Shared) -> Option<Job> {
 }
 
 fn run(shared: &Shared) {
-    let mut streamer = Streamer::new(shared);
+    let mut streamer = Streamer::new(&shared.engine);
     while let Some(job) = next(shared) {
-        if !shared.is_banned() {
+        if !shared.engine.is_banned() {
             log(format_args!("batch at {:#x}", job.batch));
             halt(shared, streamer.run(job.batch));
         }
@@ -159,7 +137,7 @@ fn run(shared: &Shared) {
 fn halt(shared: &Shared, end: Result<(), Halt>) {
     let ban = |why: &dyn std::fmt::Display| {
         say(format_args!("{why}: the queue is banned"));
-        shared.banned.store(true, Ordering::Release);
+        shared.engine.banned.store(true, Ordering::Release);
     };
     match end {
         Ok(()) | Err(Halt::Stopped) => {}
@@ -169,7 +147,7 @@ fn halt(shared: &Shared, end: Result<(), Halt>) {
         }
         Err(Halt::Lost(how)) => {
             say(format_args!("the device is lost: {how:?}"));
-            let _ = shared.lost.set(how); // The first loss is final.
+            let _ = shared.engine.lost.set(how); // The first loss is final.
         }
         Err(Halt::Fault(fault)) => ban(&fault),
         Err(Halt::UserKernel(error)) => ban(&error),

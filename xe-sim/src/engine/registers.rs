@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::alu::GENERAL;
 use crate::report::not_simulated;
 
 /// Offsets of the timestamp counters within an engine's register block; the high half follows the low half.
 const TIMESTAMPS: [u32; 2] = [0x358, 0x3a8];
+/// The offset of the first general purpose register within an engine's register block.
+const GENERAL: u32 = 0x600;
 /// Base addresses of the register blocks: render, blitter, compute. A command stream may use any of them; the hardware
 /// remaps them to the engine that executes the stream.
 const ENGINES: [u32; 3] = [0x2000, 0x1a000, 0x2_2000];

@@ -3,10 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
-use super::command::{Command, Entry, LONGEST, decode};
-use super::queue::Shared;
+use super::command::{Command, Entry, LONGEST};
+use super::dwords::{address, wide};
 use super::registers::{Registers, timestamp};
-use super::table::SECOND_LEVEL;
+use super::state::State;
+use super::table::{SECOND_LEVEL, decode};
 use super::{alu, blitter};
 use crate::builtin::{self, Bases, KernelError};
 use crate::faults::{self, Loss, Stop};
@@ -48,16 +49,6 @@ impl From<KernelError> for Halt {
     }
 }
 
-/// A 64-bit field in two dwords, low half first.
-pub(super) fn wide(dwords: &[u32], at: usize) -> u64 {
-    u64::from(dwords[at]) | u64::from(dwords[at + 1]) << 32
-}
-
-/// An address field whose two lowest bits have other meanings.
-fn address(dwords: &[u32], at: usize) -> u64 {
-    wide(dwords, at) & !3
-}
-
 fn register(dword: u32) -> u32 {
     dword & 0x7f_fffc
 }
@@ -71,22 +62,22 @@ enum Next {
 }
 
 pub(super) struct Streamer<'a> {
-    shared: &'a Shared,
+    engine: &'a State,
     registers: Registers,
     bases: Bases,
 }
 
 impl<'a> Streamer<'a> {
-    pub(super) fn new(shared: &'a Shared) -> Self {
+    pub(super) fn new(engine: &'a State) -> Self {
         Self {
-            shared,
+            engine,
             registers: Registers::default(),
             bases: Bases::default(),
         }
     }
 
     fn space(&self) -> &'a AddressSpace {
-        &self.shared.space
+        &self.engine.space
     }
 
     /// Executes a batch until it ends or stops.
@@ -121,10 +112,10 @@ impl<'a> Streamer<'a> {
         let Some(entry) = decode(header) else {
             not_simulated(format_args!("command {header:#010x} at {at:#x}"))
         };
-        if !entry.command.runs_on(self.shared.class) {
+        if !entry.command.runs_on(self.engine.class) {
             not_simulated(format_args!(
                 "{} on an engine of the class {:?}, at {at:#x}",
-                entry.name, self.shared.class
+                entry.name, self.engine.class
             ));
         }
         if let Some(reason) = entry.wrong_length(header) {
@@ -202,7 +193,7 @@ impl<'a> Streamer<'a> {
     }
 
     fn batch_start(&self, dwords: &[u32]) -> Result<Next, Halt> {
-        if self.shared.stops() {
+        if self.engine.stops() {
             return Err(Halt::Stopped);
         }
         let to = address(dwords, 1);
@@ -234,7 +225,7 @@ impl<'a> Streamer<'a> {
             if passed {
                 return Ok(());
             }
-            if self.shared.stops() {
+            if self.engine.stops() {
                 return Err(Halt::Stopped);
             }
             looks += 1;
@@ -326,7 +317,7 @@ impl<'a> Streamer<'a> {
             3 => {
                 let ended = timestamp() + 1;
                 for (index, time) in [begun, begun, ended, ended].into_iter().enumerate() {
-                    if self.shared.model.wide_timestamps {
+                    if self.engine.model.wide_timestamps {
                         self.space().store_wide(at + 8 * index as u64, time)?;
                     } else {
                         self.space().store(at + 4 * index as u64, time as u32)?;

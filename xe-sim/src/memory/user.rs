@@ -1,10 +1,9 @@
 //! Kernel-style access to user memory: an unmapped address is an error instead of a signal.
 
-use std::fs;
 use std::io;
-use std::ops::Range;
 
 use libc::iovec;
+use zeusm_process::maps::{self, Mapping};
 
 fn vector(address: u64, length: usize) -> iovec {
     iovec {
@@ -34,48 +33,36 @@ pub(crate) fn write_user(address: u64, bytes: &[u8]) -> bool {
 /// Checks that user memory can be bound: `EFAULT` for memory that is unmapped or not readable, and with `writes` `EPERM` for
 /// memory that is read-only. The error is that of the lowest such address, as in the kernel.
 pub(crate) fn check_user(address: u64, length: u64, writes: bool) -> io::Result<()> {
-    check_in(
-        &fs::read_to_string("/proc/self/maps")?,
-        address,
-        length,
-        writes,
-    )
+    check_in(&maps::mappings(), address, length, writes)
 }
 
-/// Like [`check_user`], with the text of `/proc/self/maps`, whose lines are in the order of their addresses.
-fn check_in(maps: &str, address: u64, length: u64, writes: bool) -> io::Result<()> {
+/// Like [`check_user`], with the mappings in the order of their addresses.
+fn check_in(mappings: &[Mapping], address: u64, length: u64, writes: bool) -> io::Result<()> {
     let error = |number| Err(io::Error::from_raw_os_error(number));
     let Some(end) = address.checked_add(length) else {
         return error(libc::EFAULT);
     };
     let mut at = address;
-    for (range, protection) in maps.lines().filter_map(mapping) {
-        if range.end <= at {
+    for mapping in mappings {
+        let (start, end_of_it) = (mapping.range.start as u64, mapping.range.end as u64);
+        if end_of_it <= at {
             continue;
         }
-        if at >= end || range.start > at {
+        if at >= end || start > at {
             break;
         }
-        if !protection.starts_with('r') {
+        if !mapping.is_readable {
             return error(libc::EFAULT);
         }
-        if writes && !protection[1..].starts_with('w') {
+        if writes && !mapping.is_writable {
             return error(libc::EPERM);
         }
-        at = range.end;
+        at = end_of_it;
     }
     if at < end {
         return error(libc::EFAULT);
     }
     Ok(())
-}
-
-/// The addresses and the protection in a line of `/proc/self/maps`.
-fn mapping(line: &str) -> Option<(Range<u64>, &str)> {
-    let mut fields = line.split_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    Some((number(start)?..number(end)?, fields.next()?))
 }
 
 #[cfg(test)]
@@ -88,8 +75,12 @@ mod tests {
             3000-4000 r--p 00000000 08:01 42 /a file\n\
             5000-6000 rw-s 00000000 00:00 0\n\
             6000-7000 ---p 00000000 00:00 0\n";
+        let maps: Vec<Mapping> = maps
+            .lines()
+            .filter_map(|line| Mapping::parse(line.as_bytes()))
+            .collect();
         let check = |start, end, writes| {
-            let end = check_in(maps, start, end - start, writes);
+            let end = check_in(&maps, start, end - start, writes);
             end.err().and_then(|error| error.raw_os_error())
         };
         for (start, end, writes, error) in [
