@@ -19,9 +19,7 @@ CRATES = ["process/src", "src", "cpu/src", "python/src", "sys/src", "xe-sim/src"
 TESTS = ["tests", "cpu/tests"]
 
 # The circles that are left: folder, files, reason. The list may only shrink: an entry that is no circle any more is an error.
-ALLOWED = [
-    ("xe-sim/src/kernel", "device exec fence gem mod query vm", "the device is in mod.rs"),
-]
+ALLOWED = [("xe-sim/src/kernel", "device exec fence gem mod query vm", "the device is in mod.rs")]
 
 # Comments and literals, which may contain anything; a lifetime is none.
 OPAQUE = re.compile(
@@ -183,6 +181,8 @@ class Crate:
         for module in self.modules.values():
             for names, line in module.paths:
                 target, defined = self.find(module, names)
+                if names[0] == "crate" and names[-1] in self.macros:
+                    continue  # Exported macros are named as the root's; their calls are arrows below.
                 if defined and target.file != module.file:
                     uses[module.file].setdefault(target.file, line)
         for file, macro, line in self.calls:

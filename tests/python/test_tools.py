@@ -204,6 +204,17 @@ def test_macros_and_qualified_paths_are_arrows(tmp_path):
     assert drawn(crate) == {"b a", "c a"}
 
 
+def test_an_exported_macro_is_where_it_is_defined(tmp_path):
+    crate = written(
+        tmp_path,
+        lib="mod a; mod b;",
+        a="#[macro_export] macro_rules! call { () => {} }\n"
+        "#[macro_export] macro_rules! twice { () => { $crate::call!(); $crate::call!(); } }",
+        b="fn f() { crate::twice!(); }",
+    )
+    assert drawn(crate) == {"b a"}
+
+
 def test_a_file_that_only_passes_names_on_is_in_no_circle(tmp_path):
     crate = written(
         tmp_path,
