@@ -144,7 +144,7 @@ impl From<Closed> for PyErr {
 
 impl IntoException for Error {
     fn into_exception(self) -> PyErr {
-        let message = self.to_string();
+        let message = format!("{self}");
         match self {
             Error::Allocation { cause, holders, .. } => {
                 let holders = attach(|py| stacks::describe(py, &holders));
@@ -174,9 +174,9 @@ impl IntoException for ipc::Error {
         match self {
             ipc::Error::LevelZero(error) => error.into_exception(),
             ipc::Error::Range { .. } | ipc::Error::NothingToShare { .. } => {
-                PyValueError::new_err(self.to_string())
+                PyValueError::new_err(format!("{self}"))
             }
-            _ => IPCError::new_err(self.to_string()),
+            _ => IPCError::new_err(format!("{self}")),
         }
     }
 }
@@ -198,7 +198,7 @@ impl IntoException for suai::Error {
 
 impl IntoException for sycl::Error {
     fn into_exception(self) -> PyErr {
-        let message = self.to_string();
+        let message = format!("{self}");
         match self {
             sycl::Error::NoDpctl { .. } => PyImportError::new_err(message),
             sycl::Error::NullReference { .. }
@@ -211,7 +211,7 @@ impl IntoException for sycl::Error {
 
 impl IntoException for suai::ViewError {
     fn into_exception(self) -> PyErr {
-        let message = self.to_string();
+        let message = format!("{self}");
         match self {
             Self::IndexCount { .. } | Self::OutOfBounds { .. } => PyIndexError::new_err(message),
             _ => PyValueError::new_err(message),
@@ -226,8 +226,8 @@ impl IntoException for cuda::Error {
             Self::Version { .. } | Self::Stream { .. } | Self::Field(_) => {
                 PyValueError::new_err(format!("__cuda_array_interface__ is malformed: {self}"))
             }
-            Self::Pointer { .. } => PyValueError::new_err(self.to_string()),
-            _ => PyRuntimeError::new_err(self.to_string()),
+            Self::Pointer { .. } => PyValueError::new_err(format!("{self}")),
+            _ => PyRuntimeError::new_err(format!("{self}")),
         }
     }
 }

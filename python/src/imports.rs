@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{caused, passes};
 use crate::interpreter::intern;
+use crate::shown::naming;
 
 /// dpctl.
 ///
@@ -82,12 +83,12 @@ pub(crate) fn fails_again(py: Python<'_>, error: &PyErr, package: &str) -> PyRes
 /// The error of an import that failed, with the way to make it succeed: that for a package which is not installed, or the
 /// doctor.
 fn missing(py: Python<'_>, cause: PyErr, remedy: &str) -> PyErr {
-    let text = cause.value(py).to_string();
-    let error = match cause.is_instance_of::<PyModuleNotFoundError>(py) {
+    let is_missing = cause.is_instance_of::<PyModuleNotFoundError>(py);
+    let error = naming(cause.value(py), |text| match is_missing {
         true => PyModuleNotFoundError::new_err(format!("{remedy} ({text})")),
         false => PyImportError::new_err(format!(
             "a package that zeusm needs is installed and cannot be imported ({text}): `python -m zeusm doctor` names the remedy"
         )),
-    };
+    });
     caused(py, error, cause)
 }

@@ -16,7 +16,7 @@
 //! - `allocate`: new memory; `array`: arrays, and the memory of other objects;
 //! - `copies`, `construct`, `ipc`, `c_api`: copies, constructors, and memory between processes and packages.
 
-#![deny(clippy::disallowed_types)]
+#![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
 mod allocate;
 mod array;

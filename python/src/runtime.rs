@@ -188,14 +188,14 @@ pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
         Err(error) => Some(format!("no Level Zero runtime: {error}")),
         Ok(runtime) => match (runtime.warning(), runtime.other_library()) {
             (Some(text), _) => Some(text.to_owned()),
-            (None, Some(theirs)) => Some(
+            (None, Some(theirs)) => Some(format!(
+                "{}",
                 Error::OtherRuntime {
                     ours: runtime.path(),
                     theirs: Some(theirs),
                     variable: RUNTIME_VARIABLE,
                 }
-                .to_string(),
-            ),
+            )),
             (None, None) => came_too_late(py)?,
         },
     };

@@ -5,7 +5,7 @@
 //! exception and goes on.
 
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyInt, PyString};
 
 use crate::errors::{normalized, passes};
 
@@ -22,8 +22,20 @@ pub(crate) fn naming(object: &Bound<'_, PyAny>, about: impl FnOnce(&str) -> PyEr
 /// # Errors
 /// Those of the object's own code and of handlers, which have a traceback, and those that [pass](passes).
 pub(crate) fn text(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    shown(object, object.str())
+}
+
+/// As [`text`], for the object as in source code.
+///
+/// # Errors
+/// As for [`text`].
+pub(crate) fn repr(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    shown(object, object.repr())
+}
+
+fn shown(object: &Bound<'_, PyAny>, made: PyResult<Bound<'_, PyString>>) -> PyResult<String> {
     let py = object.py();
-    let error = match object.str() {
+    let error = match made {
         Ok(text) => return Ok(shortened(&text.to_string_lossy())),
         Err(error) => normalized(py, error),
     };

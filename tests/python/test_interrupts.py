@@ -365,6 +365,20 @@ def test_an_exception_of_a_handler_during_a_wait_for_sycl_propagates(fresh):
     """)
 
 
+@pytest.mark.parametrize("error", [TimeoutError, KeyboardInterrupt])
+def test_an_exception_while_an_argument_is_described_propagates(error):
+    """As that of a signal's handler, which Python calls in the object's code."""
+
+    class Shown:
+        def __repr__(self):
+            raise error
+
+    with pytest.raises(error):
+        zm.MemoryUSMShared(N, queue=Shown())
+    with pytest.raises(error):
+        zm.MemoryUSMShared(N).get_usm_type(Shown())
+
+
 def test_no_exception_of_a_handler_is_lost_in_a_snapshot(fresh):
     """`str()` of a name would call the handlers of signals, and whoever wants a text has no place for their exceptions."""
     fresh("""

@@ -36,7 +36,7 @@ pub struct UsmArray {
 
 /// Converts an error of the interface to one about arguments.
 pub(super) fn invalid(error: &Error) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    PyValueError::new_err(format!("{error}"))
 }
 
 impl UsmArray {

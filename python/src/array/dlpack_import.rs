@@ -307,7 +307,7 @@ impl<'py> Offered<'py> {
         let extent = self.tensor.layout.extent();
         extent
             .check_within(self.tensor.pointer, Allocation { base, size })
-            .map_err(|error: suai::Error| PyBufferError::new_err(error.to_string()))
+            .map_err(|error: suai::Error| PyBufferError::new_err(format!("{error}")))
     }
 }
 

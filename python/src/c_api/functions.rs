@@ -13,6 +13,7 @@ use crate::interpreter::attach;
 use crate::memory::{PyMemory, object};
 use crate::parse;
 use crate::resolve::{ContextDevice, ResolvedSyclObject, default_binding};
+use crate::shown::class_name;
 use zeusm::sycl::ContextRef;
 
 /// The capsule's name: the module and attribute from which `PyCapsule_Import` gets it.
@@ -100,10 +101,9 @@ pub(super) fn memory_of<'a, 'py>(
     object: &'a Bound<'py, PyAny>,
 ) -> PyResult<&'a Bound<'py, PyMemory>> {
     object.cast::<PyMemory>().map_err(|_| {
-        let class = object.get_type().name().map(|name| name.to_string());
         PyTypeError::new_err(format!(
             "a USM memory object of zeusm is needed, not {}",
-            class.unwrap_or_default()
+            class_name(object)
         ))
     })
 }
@@ -163,7 +163,7 @@ unsafe extern "C" fn from_pointer(
             } else {
                 // SAFETY: the caller guarantees the validity of the reference.
                 unsafe { ContextRef::copy_from_raw(sycl_context) }
-                    .map_err(|error| PyRuntimeError::new_err(error.to_string()))?
+                    .map_err(|error| PyRuntimeError::new_err(format!("{error}")))?
             };
             let resolved = ResolvedSyclObject::of_context(context);
             let memory = adopt::from_pointer(resolved, pointer.addr(), nbytes, &owner)?;

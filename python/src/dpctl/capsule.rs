@@ -3,6 +3,7 @@
 
 use std::ffi::CStr;
 
+use crate::shown::repr;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -40,7 +41,7 @@ impl SyclCapsule {
             return Err(PyValueError::new_err(format!(
                 "a capsule with a SYCL reference must be named SyclContextRef or SyclQueueRef and not be used yet; \
                  this is {}",
-                object.repr()?
+                repr(object)?
             )));
         };
         let object = object.clone().unbind();

@@ -7,6 +7,7 @@ use pyo3::types::PyString;
 use super::class::PyEvent;
 use crate::dpctl::{self, Dpctl};
 use crate::errors::{Explain, OrRaise};
+use crate::shown::class_name;
 use zeusm::sycl::{EventRef, QueueRef};
 use zeusm::{Error, Event, Queue};
 
@@ -32,10 +33,9 @@ impl WaitList {
             return Ok(read);
         }
         let wrong = |found: &Bound<'_, PyAny>| -> PyErr {
-            let name = found.get_type().name();
             PyTypeError::new_err(format!(
                 "depends must be a zeusm.Event, a dpctl.SyclEvent or a sequence of them, not {}",
-                name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
+                class_name(found)
             ))
         };
         if depends.is_instance_of::<PyString>() {

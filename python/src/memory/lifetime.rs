@@ -15,6 +15,7 @@ use crate::errors::OrRaise;
 use crate::in_flight;
 use crate::interpreter::detach;
 use crate::pins::Close;
+use crate::shown::text;
 use crate::stacks;
 
 #[pymethods]
@@ -112,7 +113,7 @@ impl PyMemory {
         };
         match exception.get_item(1) {
             Ok(raised) if raised.is_instance_of::<PyBaseException>() => {
-                let note = format!("The memory was not closed: {}", refusal.value(py));
+                let note = format!("The memory was not closed: {}", text(refusal.value(py))?);
                 raised.call_method1("add_note", (note,)).map(drop)
             }
             _ => Err(refusal),

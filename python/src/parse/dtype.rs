@@ -77,7 +77,7 @@ pub(crate) fn unsupported(element: &ElementType) -> String {
 /// The `numpy.dtype`.
 pub(crate) fn object<'py>(py: Python<'py>, element: &ElementType) -> PyResult<Bound<'py, PyAny>> {
     match element {
-        ElementType::Item(item) => imports::numpy(py)?.call_method1("dtype", (item.to_string(),)),
+        ElementType::Item(item) => imports::numpy(py)?.call_method1("dtype", (format!("{item}"),)),
         ElementType::Record(record) => of_fields(&fields(py, record)?),
     }
 }
@@ -95,7 +95,7 @@ pub(crate) fn name(element: &ElementType) -> String {
             Some(name) => name.to_owned(),
             None => format!("void{}", item.size() * 8),
         },
-        ElementType::Record(record) => record.to_string(),
+        ElementType::Record(record) => format!("{record}"),
     }
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn fields<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'p
     let entries = record.fields().iter().map(|field| {
         let name = field.name.as_str().into_pyobject(py)?.into_any();
         let element = match &field.element {
-            ElementType::Item(item) => item.to_string().into_pyobject(py)?.into_any(),
+            ElementType::Item(item) => format!("{item}").into_pyobject(py)?.into_any(),
             ElementType::Record(record) => fields(py, record)?.into_any(),
         };
         match field.shape.as_slice() {
@@ -194,7 +194,7 @@ pub(crate) fn fields<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'p
 }
 
 fn refused(what: impl Display) -> PyErr {
-    PyValueError::new_err(what.to_string())
+    PyValueError::new_err(format!("{what}"))
 }
 
 /// A name, or the second of a pair of title and name.

@@ -11,6 +11,7 @@ use super::{PyPoolScope, PyPoolStatistics};
 use crate::interpreter::{attach, detach};
 use crate::parse::{number, usm_kind};
 use crate::resolve::{QueueBinding, binding_or_default};
+use crate::shown::class_name;
 use crate::stacks;
 use zeusm::pool::{Growth, Options, Pool};
 use zeusm::usm::LevelZeroProvider;
@@ -294,7 +295,7 @@ impl PyMemoryPool {
         if !callback.is_callable() {
             return Err(PyTypeError::new_err(format!(
                 "callback must be callable or None, not {}",
-                callback.get_type().name()?
+                class_name(&callback)
             )));
         }
         let callback = callback.unbind();

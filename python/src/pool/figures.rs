@@ -16,7 +16,7 @@ macro_rules! shown {
     ($($type:ty)*) => {
         $(impl Shown for $type {
             fn shown(&self) -> String {
-                self.to_string()
+                format!("{self}")
             }
         })*
     };
@@ -26,7 +26,7 @@ shown!(usize u64 i64);
 
 impl Shown for Option<usize> {
     fn shown(&self) -> String {
-        self.map_or_else(|| "None".to_owned(), |value| value.to_string())
+        self.map_or_else(|| "None".to_owned(), |value| format!("{value}"))
     }
 }
 

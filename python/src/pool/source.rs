@@ -10,6 +10,7 @@ use super::PyMemoryPool;
 use crate::errors::OrRaise;
 use crate::interpreter::detach;
 use crate::resolve::{ContextDevice, QueueBinding};
+use crate::shown::class_name;
 use crate::stacks;
 use zeusm::pool::Pool;
 use zeusm::usm::{Allocation, LevelZeroProvider, UsmKind};
@@ -47,7 +48,7 @@ impl<'a> AllocationSource<'a> {
         let Ok(pool) = pool.cast::<PyMemoryPool>() else {
             return Err(PyTypeError::new_err(format!(
                 "pool must be a MemoryPool or a bool, not {}",
-                pool.get_type().name()?
+                class_name(pool)
             )));
         };
         let pool = pool.get();

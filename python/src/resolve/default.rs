@@ -11,6 +11,7 @@ use crate::dpctl::{Dpctl, device_reference, show_level_zero, warn_of_selector};
 use crate::errors::OrRaise;
 use crate::imports;
 use crate::interpreter::detach;
+use crate::shown::{class_name, text};
 use zeusm::sycl::Backend;
 use zeusm::usm::PointerAttributes;
 
@@ -88,15 +89,18 @@ fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
     let dpctl = match Dpctl::get(py) {
         Ok(dpctl) => dpctl,
         Err(error) if imports::fails_again(py, &error, "dpctl")? => {
-            return Ok(Err(error.value(py).to_string()));
+            return Ok(Err(text(error.value(py))?));
         }
         Err(error) => return Err(error),
     };
     let device = match dpctl.default_device(py)? {
         Ok(device) => device,
         Err(error) => {
+            let error = error.value(py);
             let reason = format!(
-                "dpctl has no default device ({error}): {}",
+                "dpctl has no default device ({}: {}): {}",
+                class_name(error),
+                text(error)?,
                 show_level_zero()
             );
             warn_of_selector(py, &reason)?;
@@ -107,7 +111,7 @@ fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
     if backend != Backend::LevelZero {
         let reason = format!(
             "dpctl's default device, {}, is of the {backend} backend; give a Level Zero queue, or {}",
-            device.getattr("filter_string")?,
+            text(&device.getattr("filter_string")?)?,
             show_level_zero()
         );
         warn_of_selector(py, &reason)?;
@@ -116,7 +120,7 @@ fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
     let queue = dpctl.cached_queue(&device)?;
     let context = ResolvedSyclObject::of_queue(&queue)?.context;
     Ok(match ContextDevice::check_usable(&context) {
-        Err(error) => Err(error.value(py).to_string()),
+        Err(error) => Err(text(error.value(py))?),
         Ok(()) => Ok(queue),
     })
 }

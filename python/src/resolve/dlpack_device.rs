@@ -13,6 +13,7 @@ use super::context_device::RootDevice;
 use super::{ContextDevice, QueueBinding, ResolvedSyclObject};
 use crate::dpctl::Dpctl;
 use crate::errors::Explain;
+use crate::shown::naming;
 use zeusm::sycl::ContextRef;
 
 /// The root device of a context and device.
@@ -85,7 +86,9 @@ impl DlpackDevice {
         resolved.get_or_try_init(|| {
             let queue = Dpctl::get(py)?.cached_queue(device.bind(py))?;
             let resolved = ResolvedSyclObject::of_queue(&queue).explain(py, |error| {
-                PyBufferError::new_err(format!("device {number}: {}", error.value(py)))
+                naming(error.value(py), |text| {
+                    PyBufferError::new_err(format!("device {number}: {text}"))
+                })
             })?;
             Ok(Box::new(Self {
                 context: resolved.context.clone(),

@@ -12,6 +12,7 @@ use super::{ContextDevice, QueueBinding};
 use crate::dpctl::{self, Dpctl, RawReference, SyclCapsule, SyclQueue};
 use crate::errors::{Explain, OrRaise, caused};
 use crate::interpreter::intern;
+use crate::shown::{class_name, naming, repr, text};
 use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
 
 /// A SYCL object, resolved to references that zeusm owns.
@@ -50,7 +51,15 @@ impl ResolvedSyclObject {
                 true => "; a filter string is like 'gpu' or 'level_zero:gpu:0', and dpctl.lsplatform() lists the devices",
                 false => "",
             };
-            let message = format!("{role} is {}: {}{advice}", describe(object), error.value(py));
+            let message = || -> PyResult<String> {
+                let (shown, class) = (repr(object)?, class_name(object));
+                let error = text(error.value(py))?;
+                Ok(format!("{role} is {shown} ({class}): {error}{advice}"))
+            };
+            let message = match message() {
+                Ok(message) => message,
+                Err(raised) => return raised,
+            };
             let named = if error.is_instance_of::<PyTypeError>(py) {
                 PyTypeError::new_err(message)
             } else if error.is_instance_of::<PyRuntimeError>(py) || selects_device(object) {
@@ -200,7 +209,9 @@ impl ResolvedSyclObject {
 /// the message; a failure of Level Zero, for instance, is not.
 pub(crate) fn invalid_argument(role: &str, py: Python<'_>, error: PyErr) -> PyErr {
     if error.is_instance_of::<PyValueError>(py) {
-        PyValueError::new_err(format!("{role}: {}", error.value(py)))
+        naming(error.value(py), |text| {
+            PyValueError::new_err(format!("{role}: {text}"))
+        })
     } else {
         error
     }
@@ -214,15 +225,4 @@ fn selects_device(object: &Bound<'_, PyAny>) -> bool {
             .and_then(|dpctl| dpctl::is_of(object, &dpctl.device))
             .unwrap_or(false),
     }
-}
-
-/// The object as it is shown in error messages.
-fn describe(object: &Bound<'_, PyAny>) -> String {
-    let class = object.get_type();
-    let class = class
-        .name()
-        .map_or_else(|_| "?".to_owned(), |name| name.to_string());
-    object
-        .repr()
-        .map_or_else(|_| class.clone(), |text| format!("{text} ({class})"))
 }

@@ -196,7 +196,7 @@ pub(crate) fn finish<T: Send + 'static>(
                     context_device.queue()?.finish(&event, operation, size)
                 }) {
                     Ok(()) => {
-                        let device = context_device.device().to_string();
+                        let device = format!("{}", context_device.device());
                         let cause = Box::new(cause);
                         return Err(Error::Operation {
                             operation,
