@@ -181,7 +181,7 @@ class Crate:
         for module in self.modules.values():
             for names, line in module.paths:
                 target, defined = self.find(module, names)
-                if names[0] == "crate" and names[-1] in self.macros:
+                if names[0] == "crate" and names[1] in self.macros:
                     continue  # Exported macros are named as the root's; their calls are arrows below.
                 if defined and target.file != module.file:
                     uses[module.file].setdefault(target.file, line)
