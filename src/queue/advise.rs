@@ -6,6 +6,7 @@ use level_zero_sys as sys;
 
 use super::copy::not_null;
 use super::raw::RawQueue;
+use super::submission::Operand;
 use crate::error::Result;
 use crate::event::Event;
 
@@ -19,12 +20,13 @@ impl RawQueue {
     /// The range must be USM of this context and valid until the event is complete.
     pub unsafe fn prefetch_raw(&self, pointer: *const c_void, size: usize) -> Result<Event> {
         let library = self.library();
+        let range = Operand::new(pointer);
         self.hint("prefetch", pointer, size, move |list| {
             // SAFETY: the caller guarantees the validity of the range; `hint` passes a valid list.
             unsafe {
                 call!(
                     library,
-                    zeCommandListAppendMemoryPrefetch(list, pointer, size)
+                    zeCommandListAppendMemoryPrefetch(list, range.get(), size)
                 )
             }
         })
@@ -46,6 +48,7 @@ impl RawQueue {
         advice: sys::ze_memory_advice_t,
     ) -> Result<Event> {
         let (library, device) = (self.library(), self.device().clone());
+        let range = Operand::new(pointer);
         self.hint("advice", pointer, size, move |list| {
             if device.migrates_shared_memory() {
                 return Ok(());
@@ -54,7 +57,7 @@ impl RawQueue {
             unsafe {
                 call!(
                     library,
-                    zeCommandListAppendMemAdvise(list, device.handle(), pointer, size, advice)
+                    zeCommandListAppendMemAdvise(list, device.handle(), range.get(), size, advice)
                 )
             }
         })
@@ -66,7 +69,7 @@ impl RawQueue {
         operation: &'static str,
         pointer: *const c_void,
         size: usize,
-        append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<()> + 'static,
+        append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<()> + Send + 'static,
     ) -> Result<Event> {
         let library = self.library();
         let barrier = move |list, signal, count, waits| {
@@ -78,9 +81,10 @@ impl RawQueue {
                 )
             }
         };
+        let range = Operand::new(pointer);
         self.submit(move |list, signal, count, waits| {
             if size > 0 {
-                not_null(pointer)?;
+                not_null(range.get())?;
             }
             barrier(list, std::ptr::null_mut(), count, waits)?;
             if size > 0 {

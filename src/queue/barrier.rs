@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use level_zero_sys as sys;
 
 use super::raw::RawQueue;
+use super::submission::Operand;
 use crate::error::Result;
 use crate::event::Event;
 
@@ -92,7 +93,9 @@ impl RawQueue {
         let library = self.library();
         let pending = Arc::new(AtomicBool::new(false));
         let appended = Arc::clone(&pending);
+        let target = Operand::new(event);
         let answer = self.submit_at_once(move |list, signal, count, waits| {
+            let event = target.get();
             // SAFETY: the caller guarantees the validity of `event`, and `submit_at_once` passes valid handles. The second
             // barrier waits for the first, as for all operations before it in the list.
             unsafe {

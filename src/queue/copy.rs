@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use level_zero_sys as sys;
 
 use super::raw::RawQueue;
-use super::submission::{After, Completion};
+use super::submission::{After, Completion, Operand};
 use crate::error::{Error, Result};
 use crate::event::Event;
 
@@ -53,12 +53,14 @@ impl RawQueue {
         first: Option<Event>,
     ) -> Result<Option<Event>> {
         let library = self.library();
+        let (to, from) = (Operand::new(destination), Operand::new(source));
         self.run(
             operation,
             size,
             completion,
             || self.after([destination.cast_const(), source]),
             move |list, signal, count, waits| {
+                let (destination, source) = (to.get(), from.get());
                 first.map_or(Ok(()), |first| first.check_submission())?;
                 not_null(destination)?;
                 not_null(source)?;
@@ -96,6 +98,7 @@ impl RawQueue {
         completion: Completion,
     ) -> Result<Option<Event>> {
         let library = self.library();
+        let (to, from) = (Operand::new(destination.first), Operand::new(source.first));
         self.run(
             "copy",
             width * rows * slices,
@@ -109,8 +112,8 @@ impl RawQueue {
                     depth: if slices == 1 { 0 } else { narrow(slices)? },
                     ..Default::default()
                 };
-                not_null(destination.first)?;
-                not_null(source.first)?;
+                not_null(to.get())?;
+                not_null(from.get())?;
                 let slice_pitch = |pitch| if slices == 1 { Ok(0) } else { narrow(pitch) };
                 // SAFETY: the caller guarantees the validity of the rows, `run` passes valid handles, and the region
                 // outlives the call.
@@ -119,11 +122,11 @@ impl RawQueue {
                         library,
                         zeCommandListAppendMemoryCopyRegion(
                             list,
-                            destination.first,
+                            to.get(),
                             &region,
                             narrow(destination.pitch)?,
                             slice_pitch(destination.slice_pitch)?,
-                            source.first,
+                            from.get(),
                             &region,
                             narrow(source.pitch)?,
                             slice_pitch(source.slice_pitch)?,
@@ -156,15 +159,16 @@ impl RawQueue {
             // SAFETY: as for this function.
             return unsafe { self.fill_by_copy(destination, value, size) };
         }
-        let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
         let library = self.library();
+        let to = Operand::new(destination);
         self.run(
             "fill",
             size,
             completion,
             || After::Submission,
             move |list, signal, count, waits| {
-                not_null(destination)?;
+                let pattern = (&raw const PATTERNS[usize::from(value)]).cast();
+                not_null(to.get())?;
                 // SAFETY: the caller guarantees the validity of the range, `run` passes valid handles, and the pattern is
                 // static.
                 unsafe {
@@ -172,7 +176,7 @@ impl RawQueue {
                         library,
                         zeCommandListAppendMemoryFill(
                             list,
-                            destination,
+                            to.get(),
                             pattern,
                             1,
                             size,

@@ -8,7 +8,7 @@ use level_zero_sys as sys;
 use super::copy::not_null;
 use super::overlap::parts;
 use super::raw::RawQueue;
-use super::submission::{After, Completion};
+use super::submission::{After, Completion, Operand};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -163,12 +163,14 @@ impl RawQueue {
         size: usize,
     ) -> Result<Option<Event>> {
         let (library, context) = (self.library(), context.clone());
+        let (to, from) = (Operand::new(destination), Operand::new(source));
         self.run(
             "copy",
             size,
             Completion::Event,
             || After::Submission,
             move |list, signal, count, waits| {
+                let (destination, source) = (to.get(), from.get());
                 not_null(destination)?;
                 not_null(source)?;
                 // SAFETY: the caller guarantees the validity of both ranges, and `run` passes valid handles.

@@ -70,6 +70,7 @@ pub(super) trait Append:
         u32,
         *mut sys::ze_event_handle_t,
     ) -> Result<()>
+    + Send
     + 'static
 {
 }
@@ -81,8 +82,27 @@ impl<F> Append for F where
             u32,
             *mut sys::ze_event_handle_t,
         ) -> Result<()>
+        + Send
         + 'static
 {
+}
+
+/// A pointer to an operand, or its handle, which another thread may pass to Level Zero.
+pub(super) struct Operand<T>(*mut T);
+
+// SAFETY: it only carries the address. Who passes that to Level Zero has a reason of its own.
+unsafe impl<T> Send for Operand<T> {}
+
+impl<T> Operand<T> {
+    /// That of a pointer.
+    pub(super) fn new(pointer: *const T) -> Self {
+        Self(pointer.cast_mut())
+    }
+
+    /// The pointer. By a method, as a closure that names the field would capture the pointer alone.
+    pub(super) fn get(&self) -> *mut T {
+        self.0
+    }
 }
 
 /// An operation whose submission waits for the host.
@@ -93,10 +113,6 @@ struct Deferred {
     after: After,
     append: Box<dyn Append>,
 }
-
-// SAFETY: only `append` is not `Send`, for its pointers to the operands. These are valid until the event is complete, and
-// any thread may append.
-unsafe impl Send for Deferred {}
 
 /// The next operation of a list, which is locked: no other operation comes between those that it waits for and itself.
 struct Next<'a> {
