@@ -10,6 +10,8 @@ TYPE_CHECKING = False  # That of typing would import it.
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal, Self, overload
+else:  # Annotations can be evaluated.
+    Any = Self = object
 
 FORMAT = "zeusm-memory-history"
 VERSION = 1
@@ -70,7 +72,7 @@ class History:
         if self is _current:
             _current = None
 
-    def snapshot(self) -> "dict[str, Any]":
+    def snapshot(self) -> dict[str, Any]:
         """Return the events and the live blocks, now or, of a history that was stopped, at its end.
 
         Returns
@@ -91,7 +93,7 @@ class History:
         """
         return _described(self._state or _zeusm._history_state())
 
-    def save(self, path: "str | os.PathLike[str]") -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the snapshot as JSON, for `python -m zeusm memory`. If that fails, an earlier file is as it was, unless it must
         be written in place: as a mount point, or because this user cannot give a new file its owner.
 
@@ -114,7 +116,7 @@ class History:
         """
         _write(self.snapshot(), os.fsdecode(path))
 
-    def __enter__(self) -> "Self":
+    def __enter__(self) -> Self:
         if not self.recording:
             raise RuntimeError("this history is not recording: record_history() starts a new one")
         return self
@@ -208,7 +210,7 @@ def record_history(
         return history
 
 
-def snapshot() -> "dict[str, Any]":
+def snapshot() -> dict[str, Any]:
     """Return the live blocks and slabs of zeusm, and the events of the history that is being recorded.
 
     Returns
@@ -227,7 +229,7 @@ def snapshot() -> "dict[str, Any]":
     return _described(_zeusm._history_state())
 
 
-def _described(state: _zeusm._HistoryState) -> "dict[str, Any]":
+def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
     """Return the state with the description of this process."""
     return {
         "format": FORMAT,
@@ -244,7 +246,7 @@ def _described(state: _zeusm._HistoryState) -> "dict[str, Any]":
     }
 
 
-def _write(described: "dict[str, Any]", path: str) -> None:
+def _write(described: dict[str, Any], path: str) -> None:
     import gzip  # The import of zeusm takes a third less without it and json.
     import json
 
