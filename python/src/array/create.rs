@@ -56,7 +56,7 @@ pub(crate) fn empty(
         ..Asked::read(dtype, Some(usm_type), device, queue, None)?
     };
     let shape = shape::integers(shape, "shape")?;
-    make::empty(py, &Plan::empty(py, asked, &shape)?)
+    make::empty(py, Plan::empty(py, asked, &shape)?)
 }
 
 /// An array in USM with the elements of `obj`: a view if that is USM of the requested kind and device, else a copy.

@@ -9,7 +9,7 @@ use super::host;
 use super::plan::Plan;
 use crate::allocate::Request;
 use crate::cuda::{self, Direction};
-use crate::memory::object;
+use crate::memory::{PyMemory, object};
 use crate::pool::AllocationSource;
 use crate::resolve::QueueBinding;
 use crate::transfer::{self, StridedCopy};
@@ -17,9 +17,10 @@ use zeusm::cuda::Interface;
 use zeusm::suai::Layout;
 use zeusm::usm::UsmKind;
 
-/// A new array whose elements are not written.
-pub(super) fn empty(py: Python<'_>, plan: &Plan) -> PyResult<UsmArray> {
-    allocate(py, plan, plan.packed()?.1)
+/// A new array of the plan's own layout, whose elements are not written.
+pub(super) fn empty(py: Python<'_>, plan: Plan) -> PyResult<UsmArray> {
+    let memory = memory_for(py, &plan, plan.layout.nbytes())?;
+    UsmArray::new(&memory, plan.element, plan.layout)
 }
 
 /// An array of elements in USM: the source itself, on the plan's queue, or a copy.
@@ -82,7 +83,7 @@ pub(super) fn of_numpy(
     plan: &Plan,
     source: &Bound<'_, PyAny>,
 ) -> PyResult<UsmArray> {
-    let array = Bound::new(py, empty(py, plan)?)?;
+    let array = Bound::new(py, allocate(py, plan, plan.packed()?.1)?)?;
     host::write(&array, source)?;
     array.get().share(py)
 }
@@ -123,13 +124,21 @@ pub(super) fn of_cuda(
     Ok(copy)
 }
 
-/// An array in a new allocation, which has room for at least one element, as other packages cannot import an array without
-/// memory. `packed` must be without gaps.
+/// An array in a new allocation. `packed` must be without gaps.
 fn allocate(py: Python<'_>, plan: &Plan, packed: Layout) -> PyResult<UsmArray> {
-    let size = packed.nbytes().max(plan.element.size());
-    let request = request(plan.kind, size, &plan.binding);
-    let memory = request.allocate_then(py, |memory| object(py, memory))?;
+    let memory = memory_for(py, plan, packed.nbytes())?;
     UsmArray::new(&memory, plan.element.clone(), packed)
+}
+
+/// A new memory object of `nbytes`, or for one element, as other packages cannot import an array without memory.
+fn memory_for<'py>(
+    py: Python<'py>,
+    plan: &Plan,
+    nbytes: usize,
+) -> PyResult<Bound<'py, PyMemory>> {
+    let size = nbytes.max(plan.element.size());
+    let request = request(plan.kind, size, &plan.binding);
+    request.allocate_then(py, |memory| object(py, memory))
 }
 
 fn request(kind: UsmKind, size: usize, binding: &Arc<QueueBinding>) -> Request<'static> {
