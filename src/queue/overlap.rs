@@ -18,7 +18,7 @@ impl RawQueue {
     /// waits for those before it.
     ///
     /// # Errors
-    /// [`Error::Operation`] with Level Zero's result; for ranges that overlap, the error of the allocation.
+    /// [`Error::Operation`](crate::Error::Operation) with Level Zero's result; for ranges that overlap, the error of the allocation.
     ///
     /// # Safety
     /// Both ranges must be USM of this context or host memory, and be valid and without conflicting accesses until the event

@@ -14,7 +14,7 @@ thread_local! {
 }
 
 /// Calls `submit`, in which queues drop no operands of complete operations on this thread, for a caller whose state must not be
-/// seen by arbitrary code. [`RawQueue::drop_complete`] drops them afterwards.
+/// seen by arbitrary code. `RawQueue::drop_complete` drops them afterwards.
 ///
 /// ```
 /// # use zeusm::{Context, DeviceMemory, Queue, Runtime};

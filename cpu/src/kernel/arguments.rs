@@ -40,7 +40,7 @@ impl Arguments {
     }
 
     /// The values for a launch, or the index of the first argument that has none. Local memory of `spare` bytes at most follows
-    /// what was set ([`LOCAL_MARGIN`]).
+    /// what was set (`LOCAL_MARGIN`).
     pub fn values(&self, mut spare: u64) -> Result<SmallVec<[Value<'_>; 16]>, usize> {
         let values = self
             .0

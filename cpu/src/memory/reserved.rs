@@ -28,7 +28,7 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    /// `size` bytes, if the share has them and `grant`, which then has [added](add) them, grants them.
+    /// `size` bytes, if the share has them and `grant`, which then has added them, grants them.
     pub fn new(
         size: usize,
         share: Option<&'static Share>,

@@ -131,11 +131,7 @@ fn allocate(py: Python<'_>, plan: &Plan, packed: Layout) -> PyResult<UsmArray> {
 }
 
 /// A new memory object of `nbytes`, or for one element, as other packages cannot import an array without memory.
-fn memory_for<'py>(
-    py: Python<'py>,
-    plan: &Plan,
-    nbytes: usize,
-) -> PyResult<Bound<'py, PyMemory>> {
+fn memory_for<'py>(py: Python<'py>, plan: &Plan, nbytes: usize) -> PyResult<Bound<'py, PyMemory>> {
     let size = nbytes.max(plan.element.size());
     let request = request(plan.kind, size, &plan.binding);
     request.allocate_then(py, |memory| object(py, memory))
