@@ -16,7 +16,6 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # The Python module is built for the Python version of the tests.
 export PYO3_PYTHON ?= $(PYTHON)
-export PYO3_BUILD_EXTENSION_MODULE := 1
 
 # A full run builds everything once, so incremental state would not be used.
 export CARGO_INCREMENTAL ?= 0
