@@ -22,7 +22,7 @@ use crate::system::{memory, processor};
 const UNITS_OF_A_GPU: usize = 16;
 
 /// Which queues and immediate lists share an engine. `1`: all, those of different devices, too, and a command that waits for
-/// the host blocks it. `queue`: none. Otherwise those of a device do, as those of Intel's client GPUs: oneMKL and SYCL's adapter
+/// the host blocks it. `queue`: none. `device`, the default: those of a device do, as those of Intel's client GPUs: oneMKL and SYCL's adapter
 /// rely on it.
 const ENGINES: &str = "ZEUSM_CPU_ENGINES";
 
@@ -36,10 +36,11 @@ enum Engines {
 }
 
 fn read_engines() -> Result<Engines, InvalidVariable> {
-    let expected = || "1 or queue".to_owned();
+    let expected = || "1, queue or device".to_owned();
     let engines = parse(env::var_os, ENGINES, expected, |text| match text {
         "1" => Some(Engines::One),
         "queue" => Some(Engines::OfQueues),
+        "device" => Some(Engines::OfDevices),
         _ => None,
     })?;
     Ok(engines.unwrap_or_default())
