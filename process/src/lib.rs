@@ -38,7 +38,9 @@ mod registry;
 mod spin;
 mod thread;
 
-#[cfg(all(target_os = "linux", any(test, feature = "testing")))]
+// Without a feature for it: tests and builds would have different crates, and replace each other's libraries.
+#[cfg(target_os = "linux")]
+#[doc(hidden)]
 pub mod testing;
 pub mod variables;
 

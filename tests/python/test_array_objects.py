@@ -321,14 +321,15 @@ def test_reversed_elements_are_copied_without_host_memory(fresh):
     fresh("""
         import resource, numpy, zeusm
 
-        numbers = numpy.arange(1 << 20, dtype="u8")
+        numbers = numpy.arange(1 << 22, dtype="u8")
         source, target = zeusm.asarray(numbers), zeusm.empty(numbers.shape, "u8")
         target[:1000] = source[999::-1]
         target[...] = source
         with open("/proc/self/statm") as statm:
             used = int(statm.read().split()[0]) * resource.getpagesize()
         unlimited = resource.RLIM_INFINITY
-        resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 20), unlimited))
+        # Half of a copy in host memory, and enough for the stacks of threads that begin now.
+        resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20), unlimited))
         target[...] = source[::-1]
         resource.setrlimit(resource.RLIMIT_AS, (unlimited, unlimited))
         assert (target.copy_to_host() == numbers[::-1]).all()

@@ -45,7 +45,7 @@ def test_a_number_of_devices_out_of_range_is_refused(fresh, count):
         ("ZEUSM_CPU_DEVICES", "many", "a number from 1 to 32"),
         ("ZEUSM_CPU_DEVICES", "0", "a number from 1 to 32"),
         ("ZEUSM_CPU_TILES", "-1", "a number from 1 to 16"),
-        ("ZEUSM_CPU_PEER_ACCESS", "2", "0 or 1"),
+        ("ZEUSM_CPU_PEER_ACCESS", "2", "1, true, yes, on, 0, false, no or off"),
         ("ZE_FLAT_DEVICE_HIERARCHY", "flat", "COMPOSITE, FLAT or COMBINED"),
         ("ZE_AFFINITY_MASK", "gpu", "a list of devices 0 to 1, with commas between them"),
         ("ZE_AFFINITY_MASK", "5", "a list of devices 0 to 1, with commas between them"),
