@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::Errno;
+use super::errno::Errno;
 use crate::engine::ExecQueue;
 use crate::faults::{self, Loss};
 use crate::machine::{Model, Slot};

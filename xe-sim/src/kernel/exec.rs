@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::device::Device;
+use super::errno::{Errno, IoctlResult};
 use super::fence::signals;
-use super::{Errno, IoctlResult};
 use crate::engine::{EngineClass, ExecQueue, Job};
 use crate::memory::read_user;
 use crate::report::not_simulated;

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::device::Device;
-use super::{Errno, IoctlResult};
+use super::errno::{Errno, IoctlResult};
 use crate::engine::UserFence;
 use crate::memory::read_user;
 use crate::report::not_simulated;

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_long};
 use std::os::fd::RawFd;
 
 use super::device::Device;
-use super::{Errno, IoctlResult};
+use super::errno::{Errno, IoctlResult};
 use crate::memory::Buffer;
 use crate::report::{log, not_simulated};
 use crate::uapi::*;

@@ -3,6 +3,7 @@
 //! Structures and semantics: `drm/xe_drm.h` of the kernel. An unknown request aborts the process and is reported by number.
 
 mod device;
+mod errno;
 mod exec;
 mod fence;
 mod gem;
@@ -11,7 +12,6 @@ mod vm;
 
 use std::ffi::{c_int, c_long, c_void};
 use std::fmt::Debug;
-use std::io;
 use std::ops::RangeInclusive;
 use std::ptr;
 use std::sync::OnceLock;
@@ -24,17 +24,8 @@ use crate::settings;
 use crate::uapi::*;
 use device::Device;
 
-/// An error number of `errno.h`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Errno(pub(crate) c_int);
-
-impl From<io::Error> for Errno {
-    fn from(error: io::Error) -> Self {
-        Self(error.raw_os_error().unwrap_or(libc::EIO))
-    }
-}
-
-type IoctlResult = Result<(), Errno>;
+pub(crate) use errno::Errno;
+use errno::IoctlResult;
 
 // Intel's driver tries the interface of i915 (`drm/i915_drm.h`) on a device whose version it cannot query, and the kernel
 // refuses it. At the number of `DRM_IOCTL_I915_GETPARAM` the xe driver has `DRM_IOCTL_XE_EXEC_QUEUE_CREATE`; DRM extends the

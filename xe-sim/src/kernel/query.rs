@@ -5,7 +5,7 @@ use std::ptr;
 use std::slice;
 
 use super::device::Device;
-use super::{Errno, IoctlResult};
+use super::errno::{Errno, IoctlResult};
 use crate::engine::{TIMESTAMP_HZ, timestamp};
 use crate::faults;
 use crate::report::log;

@@ -3,8 +3,8 @@
 use std::slice;
 
 use super::device::Device;
+use super::errno::{Errno, IoctlResult};
 use super::fence::signals;
-use super::{Errno, IoctlResult};
 use crate::memory::{AddressSpace, Backing, check_user};
 use crate::report::not_simulated;
 use crate::uapi::*;
