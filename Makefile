@@ -108,7 +108,7 @@ $(TEST_RUST): export RUST_MIN_STACK := 8388608
 # of a stable Rust report times.
 RUNNER := CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER
 TIMED := env RUSTC_BOOTSTRAP=1 timeout --foreground -k 10 900
-CARGO_TEST = $(RUNNER)="$(TIMED)" $(CARGO) test $(WORKSPACE) --locked
+CARGO_TEST = $(RUNNER)="$(TIMED)" $(CARGO) test $(WORKSPACE) --locked --no-fail-fast
 TIMES := -Zunstable-options --report-time
 
 # The same tests in three modes: with the CPU runtime in the loader's place, behind the system's loader, and behind it with

@@ -75,10 +75,11 @@ fn child_has_a_share() {
     for gpu in gpus {
         assert_eq!(memory(*gpu), memory(*cpu) / 4);
         assert_eq!(properties(*gpu).maxMemAllocSize, memory(*gpu) / 2);
-        // Each of its two tiles reports eight at least, like Intel's GPUs.
-        assert_eq!(units(*gpu), (units(*cpu) / 4).max(16));
+        // A multiple of 16, like Intel's GPUs, and not less than its two tiles together.
+        let share = |parts| (units(*cpu) / parts).max(1).next_multiple_of(16);
+        assert_eq!(units(*gpu), share(4).max(2 * share(8)));
         for tile in enumerate(Some(*gpu)) {
-            assert_eq!(units(tile), (units(*cpu) / 8).max(8));
+            assert_eq!(units(tile), share(8));
         }
     }
     // Untouched memory is only accounted for, but the machine's own memory is a limit, too.

@@ -74,6 +74,13 @@ fn engine() -> Option<DeviceEngine> {
     }
 }
 
+/// The execution units of one of so many equal parts of the machine.
+fn units(parts: u32, is_gpu: bool) -> usize {
+    let multiple = if is_gpu { UNITS_OF_A_GPU } else { 1 };
+    let share = processor::count() / parts as usize;
+    share.max(1).next_multiple_of(multiple)
+}
+
 /// A device or a sub-device. It lives as long as the process, and a fork's child has the same ones.
 #[derive(Debug)]
 pub struct Device {
@@ -109,7 +116,6 @@ impl Device {
         let is_gpu = place < layout.gpus;
         let devices = if is_gpu { layout.gpus } else { 1 };
         let parts = devices * tile.map_or(1, |_| layout.tiles);
-        let multiple = if is_gpu { UNITS_OF_A_GPU } else { 1 };
         Self {
             number: 0,
             type_: if is_gpu {
@@ -127,9 +133,7 @@ impl Device {
                 None if devices > 1 => format!(" {place}"),
                 None => String::new(),
             },
-            execution_units: (processor::count() / parts as usize)
-                .max(1)
-                .next_multiple_of(multiple),
+            execution_units: units(parts, is_gpu),
             memory: memory::total() / u64::from(parts),
             share: None,
             peer_access: layout.peer_access,
@@ -267,7 +271,7 @@ impl Devices {
                 let visible = place.tiles.len() as u64;
                 root.memory = root.memory / u64::from(layout.tiles) * visible;
                 // Not less than its tiles together.
-                let fewest = UNITS_OF_A_GPU * place.tiles.len();
+                let fewest = units(layout.gpus * layout.tiles, true) * place.tiles.len();
                 root.execution_units = root.execution_units.max(fewest);
                 self.push(root, layout.hierarchy == Hierarchy::Composite, None)
             });
