@@ -76,7 +76,7 @@ fn child_has_a_share() {
         assert_eq!(memory(*gpu), memory(*cpu) / 4);
         assert_eq!(properties(*gpu).maxMemAllocSize, memory(*gpu) / 2);
         // A multiple of 16, like Intel's GPUs, and not less than its two tiles together.
-        let share = |parts| (units(*cpu) / parts).max(1).next_multiple_of(16);
+        let share = |parts: u32| (units(*cpu) / parts).max(1).next_multiple_of(16);
         assert_eq!(units(*gpu), share(4).max(2 * share(8)));
         for tile in enumerate(Some(*gpu)) {
             assert_eq!(units(tile), share(8));
