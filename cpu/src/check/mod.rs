@@ -6,7 +6,8 @@
 //!   quarantine. `fault`: the handler of the accesses that the pages forbid; `chain`: the program's own handlers;
 //!   `step`, `repeats`: how the program goes on after one. `threads`: which threads may access device
 //!   memory, as they execute device code.
-//! - `uses`: what is told of a command. `commands`: what is ordered before what, from which races follow; `suspects`: the conflicts that are not decided yet.
+//! - `uses`: what is told of a command. `commands`: what is ordered before what, from which races follow; `suspects`: the conflicts
+//!   that are not decided yet.
 //! - `poison`: bytes that were never written.
 //! - `stack`, `python`: where it happened. `finding`, `report`, `suppressions`, `file`, `say`: what is told about it, and
 //!   where. `settings`: the environment.

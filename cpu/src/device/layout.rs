@@ -121,13 +121,7 @@ impl Layout {
     /// For numbers out of range, and a mask that leaves none of the devices.
     pub fn with(&self, gpus: u32, tiles: u32, peer_access: bool) -> Result<Self, InvalidVariable> {
         for (variable, value, most) in [(DEVICES, gpus, MOST_DEVICES), (TILES, tiles, MOST_TILES)] {
-            if !(1..=most).contains(&value) {
-                return Err(InvalidVariable {
-                    name: variable,
-                    value: value.to_string(),
-                    expected: format!("a number from 1 to {most}"),
-                });
-            }
+            number(|_| Some(value.to_string().into()), variable, 1..=most)?;
         }
         let layout = Self {
             gpus,

@@ -22,8 +22,8 @@ use crate::system::{memory, processor};
 const UNITS_OF_A_GPU: usize = 16;
 
 /// Which queues and immediate lists share an engine. `1`: all, those of different devices, too, and a command that waits for
-/// the host blocks it. `queue`: none. `device`, the default: those of a device do, as those of Intel's client GPUs: oneMKL and SYCL's adapter
-/// rely on it.
+/// the host blocks it. `queue`: none. `device`, the default: those of a device do, as those of Intel's client GPUs, since oneMKL
+/// and SYCL's adapter rely on it.
 const ENGINES: &str = "ZEUSM_CPU_ENGINES";
 
 /// The values of [`ENGINES`].

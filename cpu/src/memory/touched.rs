@@ -57,8 +57,8 @@ fn in_memory(ranges: &[Range<usize>]) -> u64 {
     bytes as u64
 }
 
-/// The same for the parts of the ranges in an area, which has so many bytes in memory at all. What the system tells of an area is the most that they have, as it may
-/// have merged them with other memory.
+/// The same for the parts of the ranges in an area, which has so many bytes in memory at all. What the system tells of an area is
+/// the most that they have, as it may have merged them with other memory.
 fn in_area(ranges: &[Range<usize>], area: &Area, all: usize) -> usize {
     let first = ranges.partition_point(|range| range.end <= area.range.start);
     let inside = ranges[first..]

@@ -1,5 +1,6 @@
 //! The local memory of launches.
 
+use std::ops::Range;
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -13,8 +14,9 @@ use super::runtime::{Runtime, call, must};
 
 const NONE: sys::ze_result_t = sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
 
-/// `two(x, a, b)`: `a[0] = b[0] = i; x[i] = a[0] + b[0]`, where `a` and `b` are in local memory.
-fn two_arrays() -> Vec<u8> {
+/// `two(x, a, b)`: `a[0] = b[0] = i; x[i] = a[0] + b[0]`, where `a` and `b` are in local memory. In between it also sets the
+/// elements `others` of both.
+fn two_arrays(others: Range<u64>) -> Vec<u8> {
     let mut p = Program::new();
     let (int, global) = (p.int, p.global);
     let local = p.b.type_pointer(None, StorageClass::Workgroup, int);
@@ -23,6 +25,14 @@ fn two_arrays() -> Vec<u8> {
     let narrow = p.b.u_convert(int, None, i).unwrap();
     p.store(arguments[1], narrow);
     p.store(arguments[2], narrow);
+    for place in others {
+        let place = p.b.constant_bit64(p.long, place);
+        for array in [arguments[1], arguments[2]] {
+            let address =
+                p.b.in_bounds_ptr_access_chain(local, None, array, place, []);
+            p.store(address.unwrap(), narrow);
+        }
+    }
     let (a, b) = (p.load(arguments[1]), p.load(arguments[2]));
     let sum = p.b.i_add(int, None, a, b).unwrap();
     let x = p.at(arguments[0], i);
@@ -56,7 +66,7 @@ fn arguments_that_exceed_it_together_are_refused_at_the_append() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
-    let module = runtime.build(&two_arrays(), &[]).unwrap();
+    let module = runtime.build(&two_arrays(0..0), &[]).unwrap();
     let kernel = runtime.kernel(module, "two").unwrap();
     let mut properties = sys::ze_kernel_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES,
@@ -96,7 +106,7 @@ fn arguments_that_exceed_it_together_are_refused_at_the_append() {
 fn a_mutable_launch_does_not_grow_beyond_it() {
     let Some(setup) = Setup::new() else { return };
     let runtime = &setup.runtime;
-    let module = runtime.build(&two_arrays(), &[]).unwrap();
+    let module = runtime.build(&two_arrays(0..0), &[]).unwrap();
     let kernel = runtime.kernel(module, "two").unwrap();
     must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
     let x = runtime.shared(&[9; 4]);
@@ -116,41 +126,14 @@ fn a_mutable_launch_does_not_grow_beyond_it() {
     assert_eq!(x, [0, 2, 4, 6]);
 }
 
-/// `beyond(x, a, b)`, where `a` and `b` are in local memory of 1024 numbers each: `a[0] = b[0] = i`, numbers behind both, then
-/// `x[i] = a[0] + b[0]`.
-fn beyond() -> Vec<u8> {
-    let mut p = Program::new();
-    let (int, global) = (p.int, p.global);
-    let local = p.b.type_pointer(None, StorageClass::Workgroup, int);
-    let (_, arguments) = p.kernel("beyond", &[global, local, local]);
-    let i = p.index();
-    let narrow = p.b.u_convert(int, None, i).unwrap();
-    p.store(arguments[1], narrow);
-    p.store(arguments[2], narrow);
-    for place in 1024..1072 {
-        let place = p.b.constant_bit64(p.long, place);
-        for array in [arguments[1], arguments[2]] {
-            let address =
-                p.b.in_bounds_ptr_access_chain(local, None, array, place, []);
-            p.store(address.unwrap(), narrow);
-        }
-    }
-    let (a, b) = (p.load(arguments[1]), p.load(arguments[2]));
-    let sum = p.b.i_add(int, None, a, b).unwrap();
-    let x = p.at(arguments[0], i);
-    p.store(x, sum);
-    p.end();
-    p.bytes()
-}
-
 /// ggml's soft_max asks for 16 numbers behind its row and writes 64. On a GPU nobody notices.
 #[test]
 fn a_small_overflow_stays_in_the_local_memory_of_its_argument() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
-    let module = runtime.build(&beyond(), &[]).unwrap();
-    let kernel = runtime.kernel(module, "beyond").unwrap();
+    let module = runtime.build(&two_arrays(1024..1072), &[]).unwrap();
+    let kernel = runtime.kernel(module, "two").unwrap();
     must!(runtime, zeKernelSetGroupSize(kernel, 1, 1, 1));
     let x = runtime.shared(&[9; 4]);
     assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
