@@ -59,7 +59,7 @@
 //!
 //! # How it is tested
 //!
-//! `simulation` runs seeded random programs on the engine with a fake native runtime and compares them with a reference.
+//! `tests::simulation` runs seeded random programs on the engine with a fake native runtime and compares them with a reference.
 //!
 //! A fork's child starts with a new engine.
 
@@ -67,7 +67,7 @@ mod execute;
 mod native;
 mod order;
 #[cfg(test)]
-mod simulation;
+mod tests;
 
 pub use execute::begin;
 pub use native::NATIVE_QUEUES;
