@@ -147,12 +147,16 @@ def test_dpctl_agrees_on_the_free_memory():
     dpctl = pytest.importorskip("dpctl")
     utilities = pytest.importorskip("dpctl.utils")
     device = dpctl.SyclDevice("level_zero:gpu:0")
-    found = utilities.intel_device_info(device)
-    if "free_memory" not in found:
+    if "free_memory" not in utilities.intel_device_info(device):
         pytest.skip("this SYCL runtime does not report free memory")
-    free, total = zm.mem_get_info()
+
+    def difference():
+        found = utilities.intel_device_info(device)["free_memory"]
+        free, total = zm.mem_get_info()
+        return abs(found / device.global_mem_size - free / total)
+
     # The total of a discrete GPU is more than the driver offers for allocations. Other programs allocate in between.
-    assert found["free_memory"] / device.global_mem_size == pytest.approx(free / total, abs=0.1)
+    assert min(difference() for _ in range(5)) < 0.1
 
 
 def test_tiles_have_the_memory_of_their_device(run_recorded):
