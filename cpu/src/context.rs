@@ -1,17 +1,19 @@
 //! Contexts, which own memory, queues, lists and event pools.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 use zeusm_process::Lazy;
 
-use crate::abi::arguments::{check_flags, input_array, input_structure, output};
-use crate::abi::result::{ZeResult, ensure};
+use crate::abi::arguments::{check_flags, input_array};
+use crate::abi::entry::{Address, In};
+use crate::abi::result::ZeResult;
 use crate::device;
+use crate::device::Device;
 use crate::driver;
-use crate::handle::{object, register, resolve, retire};
+use crate::driver::Driver;
+use crate::handle::{object, register, retire};
 use crate::memory;
 
 object!(Context, sys::_ze_context_handle_t, Context);
@@ -38,48 +40,38 @@ impl Context {
 }
 
 /// `zeContextCreate`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn create(
-    driver: sys::ze_driver_handle_t,
-    desc: *const sys::ze_context_desc_t,
-    context: *mut sys::ze_context_handle_t,
+pub fn create(
+    _: Driver,
+    desc: In<'_, sys::ze_context_desc_t>,
+    context: &mut sys::ze_context_handle_t,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { create_for(driver, desc, 0, std::ptr::null_mut(), context) }
+    check_flags(desc.flags, 0x1)?;
+    *context = register(Arc::new(Context::make()))?;
+    Ok(())
 }
 
 /// `zeContextCreateEx`; no devices means all of them.
 ///
 /// # Safety
-/// As for [`create`].
+/// `devices` must be null or hold `count` handles.
 pub unsafe fn create_for(
-    driver: sys::ze_driver_handle_t,
-    desc: *const sys::ze_context_desc_t,
-    device_count: u32,
+    driver: Driver,
+    desc: In<'_, sys::ze_context_desc_t>,
+    count: u32,
     devices: *mut sys::ze_device_handle_t,
-    context: *mut sys::ze_context_handle_t,
+    context: &mut sys::ze_context_handle_t,
 ) -> ZeResult {
-    driver::expect(driver)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, devices, context) = unsafe {
-        (
-            input_structure(desc)?,
-            input_array(
-                devices.cast_const(),
-                device_count,
-                sys::ZE_RESULT_ERROR_INVALID_SIZE,
-            )?,
-            output(context)?,
+    // SAFETY: the caller vouches for the handles.
+    unsafe {
+        input_array(
+            devices.cast_const(),
+            count,
+            sys::ZE_RESULT_ERROR_INVALID_SIZE,
         )
-    };
-    check_flags(desc.flags, 0x1)?;
-    devices
-        .iter()
-        .try_for_each(|device| device::find(*device).map(drop))?;
-    *context = register(Arc::new(Context::make()))?;
-    Ok(())
+    }?
+    .iter()
+    .try_for_each(|device| device::find(*device).map(drop))?;
+    create(driver, desc, context)
 }
 
 /// `zeContextDestroy`: also frees the context's memory; memory that commands in flight use is freed when they are
@@ -90,35 +82,24 @@ pub fn destroy(context: sys::ze_context_handle_t) -> ZeResult {
 }
 
 /// `zeContextGetStatus`.
-pub fn status(context: sys::ze_context_handle_t) -> ZeResult {
-    resolve::<Context>(context).map(drop)
+pub fn status(_: Arc<Context>) -> ZeResult {
+    Ok(())
 }
 
 /// `zeContextSystemBarrier`: a memory fence, as host and device are the same processor.
-pub fn system_barrier(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-) -> ZeResult {
-    resolve::<Context>(context)?;
-    device::find(device)?;
+pub fn system_barrier(_: Arc<Context>, _: &'static Device) -> ZeResult {
     std::sync::atomic::fence(Ordering::SeqCst);
     Ok(())
 }
 
 /// `zeContextMakeMemoryResident` and `zeContextEvictMemory`: all memory is resident, so only the range is checked.
 pub fn check_residency(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    pointer: *mut c_void,
+    _: Arc<Context>,
+    _: &'static Device,
+    Address(pointer): Address,
     size: usize,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    device::find(device)?;
-    ensure(
-        !pointer.is_null(),
-        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-    )?;
-    memory::Span::new(pointer as usize, size).map(drop)
+    memory::Span::new(pointer, size).map(drop)
 }
 
 /// `zeDriverGetDefaultContext`: one context that lives as long as the process.

@@ -154,29 +154,23 @@ pub unsafe fn output_structure<'a, T: Structure>(pointer: *mut T) -> ZeResult<&'
     unsafe { output(pointer) }
 }
 
-/// A structure of a chain, of a type that its head tells.
-pub struct Link<'a> {
+/// A structure of a chain, of a type that its head tells. One of an output structure may be written.
+pub struct Link<'a, const IS_OUTPUT: bool = false> {
     head: NonNull<Head>,
     chain: PhantomData<&'a mut Head>,
 }
 
-impl<'a> Link<'a> {
+impl<'a, const IS_OUTPUT: bool> Link<'a, IS_OUTPUT> {
     /// Which structure it is.
     pub fn stype(&self) -> sys::ze_structure_type_t {
-        // SAFETY: the caller of `chain` vouches for the head.
+        // SAFETY: the caller of `links` vouches for the head.
         unsafe { (*self.head.as_ptr()).stype }
     }
 
     /// The structure, to be read, if it is a `T`.
     pub fn input<T: Structure>(self) -> Option<&'a T> {
-        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches.
+        // SAFETY: the stype tells the structure, for which the caller of `links` vouches.
         self.is::<T>().then(|| unsafe { self.head.cast().as_ref() })
-    }
-
-    /// The structure, to be written, if it is a `T`.
-    pub fn output<T: Structure>(self) -> Option<&'a mut T> {
-        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches; each link is returned once.
-        self.is::<T>().then(|| unsafe { self.head.cast().as_mut() })
     }
 
     fn is<T: Structure>(&self) -> bool {
@@ -184,11 +178,37 @@ impl<'a> Link<'a> {
     }
 }
 
-/// The structures chained behind `next`.
+impl<'a> Link<'a, true> {
+    /// The structure, to be written, if it is a `T`.
+    pub fn output<T: Structure>(self) -> Option<&'a mut T> {
+        // SAFETY: the stype tells the structure, for which the caller of `links` vouches; each link is returned once.
+        self.is::<T>().then(|| unsafe { self.head.cast().as_mut() })
+    }
+}
+
+/// The structures chained behind `next`, to be read.
 ///
 /// # Safety
 /// Each link must be null or point to the structure that its `stype` names, which is used through the chain only.
 pub unsafe fn chain<'a>(next: *const c_void) -> impl Iterator<Item = Link<'a>> {
+    // SAFETY: the caller vouches for the chain.
+    unsafe { links(next) }
+}
+
+/// As [`chain`], to be written.
+///
+/// # Safety
+/// As for [`chain`].
+pub unsafe fn chain_of_output<'a>(next: *const c_void) -> impl Iterator<Item = Link<'a, true>> {
+    // SAFETY: the caller vouches for the chain.
+    unsafe { links(next) }
+}
+
+/// # Safety
+/// As for [`chain`].
+unsafe fn links<'a, const IS_OUTPUT: bool>(
+    next: *const c_void,
+) -> impl Iterator<Item = Link<'a, IS_OUTPUT>> {
     let mut next = next.cast_mut().cast::<Head>();
     std::iter::from_fn(move || {
         let head = NonNull::new(next).filter(|head| head.is_aligned())?;

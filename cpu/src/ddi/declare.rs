@@ -1,8 +1,9 @@
 //! How a function of Level Zero is exported that the runtime implements.
 
 /// Exports functions of Level Zero. `zeName => path;` exports `zeName` as the headers declare it, which calls the function at
-/// `path` with its arguments and converts the [`ZeResult`](crate::abi::result::ZeResult) to a result code. The three last
-/// parameters of an append are passed on as [`Events`](crate::command_list::Events).
+/// `path` with its arguments, each [checked](crate::abi::entry::Argument) and as that function takes it, and converts the
+/// [`ZeResult`](crate::abi::result::ZeResult) to a result code. The three last parameters of an append are passed on as
+/// [`Events`](crate::command_list::Events).
 ///
 /// A function that the oldest supported headers do not declare has its parameters behind its name, with `; events` for those
 /// three. Instead of a path, `= expression` computes the result. With `-> type`, the value is returned as it is.
@@ -29,11 +30,19 @@ macro_rules! export {
                 signal: level_zero_sys::ze_event_handle_t,
                 count: u32,
                 waits: *mut level_zero_sys::ze_event_handle_t
-            ) = $function($($argument,)* $crate::command_list::Events { signal, count, waits })
+            ) = $function(
+                $($crate::abi::entry::check($argument)?,)*
+                $crate::command_list::Events { signal, count, waits }
+            )
         }
     };
-    ($name:ident($($argument:ident: $type:ty),*) $(-> $returned:ty)? => $function:path) => {
-        $crate::ddi::declare::export! { $name($($argument: $type),*) $(-> $returned)? = $function($($argument),*) }
+    ($name:ident($($argument:ident: $type:ty),*) => $function:path) => {
+        $crate::ddi::declare::export! {
+            $name($($argument: $type),*) = $function($($crate::abi::entry::check($argument)?),*)
+        }
+    };
+    ($name:ident($($argument:ident: $type:ty),*) -> $returned:ty => $function:path) => {
+        $crate::ddi::declare::export! { $name($($argument: $type),*) -> $returned = $function($($argument),*) }
     };
     ($name:ident($($argument:ident: $type:ty),*) = $body:expr) => {
         $crate::ddi::declare::export! {

@@ -5,7 +5,8 @@ use level_zero_sys as sys;
 use crate::abi::result::ZeResult;
 use crate::announcement;
 use crate::ddi::declare::functions;
-use crate::{device, driver};
+use crate::device;
+use crate::driver::Driver;
 
 functions! {
     zeusmDriverPresentDevices(
@@ -20,27 +21,19 @@ functions! {
 
 /// Presents `gpus` GPUs with `tiles` tiles each, with peer access unless that is 0, in place of what `ZEUSM_CPU_DEVICES`,
 /// `ZEUSM_CPU_TILES` and `ZEUSM_CPU_PEER_ACCESS` say. It must be called before the first call of `zeDeviceGet`.
-fn present_devices(
-    driver: sys::ze_driver_handle_t,
-    gpus: u32,
-    tiles: u32,
-    peer_access: sys::ze_bool_t,
-) -> ZeResult {
-    driver::expect(driver)?;
+fn present_devices(_: Driver, gpus: u32, tiles: u32, peer_access: sys::ze_bool_t) -> ZeResult {
     device::present(gpus, tiles, peer_access != 0)
 }
 
 /// From now on, a fork waits for kernels in flight only if its thread has announced it. The child of a fork that is not announced
 /// is expected to start another program.
-fn require_announcements(driver: sys::ze_driver_handle_t) -> ZeResult {
-    driver::expect(driver)?;
+fn require_announcements(_: Driver) -> ZeResult {
     announcement::require();
     Ok(())
 }
 
 /// Announces the next fork of the calling thread, whose child may use the runtime.
-fn announce_fork(driver: sys::ze_driver_handle_t) -> ZeResult {
-    driver::expect(driver)?;
+fn announce_fork(_: Driver) -> ZeResult {
     announcement::announce();
     Ok(())
 }

@@ -22,11 +22,10 @@ functions! {
         handle: ze_ipc_mem_handle_t,
         flags: ze_ipc_memory_flags_t,
         pointer: *mut *mut c_void,
-    ) = usm::ipc::open(context, device, &handle, flags, pointer);
+    ) => usm::ipc::open;
     zeMemCloseIpcHandle => usm::ipc::close;
     zeMemFreeExt => usm::free_with_policy;
-    zeMemPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_mem_handle_t)
-        = usm::ipc::put(context, &handle);
+    zeMemPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_mem_handle_t) => usm::ipc::put;
     zeMemGetIpcHandleWithProperties(
         context: ze_context_handle_t,
         pointer: *const c_void,
@@ -43,7 +42,7 @@ functions! {
         context: ze_context_handle_t,
         handle: ze_ipc_mem_handle_t,
         descriptor: *mut u64,
-    ) = usm::ipc::to_descriptor(context, &handle, descriptor);
+    ) => usm::ipc::to_descriptor;
     zeMemSetAtomicAccessAttributeExp(
         context: ze_context_handle_t,
         device: ze_device_handle_t,

@@ -2,6 +2,7 @@
 
 use level_zero_sys::*;
 
+use crate::abi::entry::check;
 use crate::ddi::declare::functions;
 use crate::{kernel as kernels, module as modules};
 
@@ -22,7 +23,7 @@ functions! {
     zeKernelDestroy => kernels::destroy;
     zeKernelSetCacheConfig => kernels::set_cache_config;
     zeKernelSetGroupSize(kernel: ze_kernel_handle_t, x: u32, y: u32, z: u32)
-        = kernels::set_group_size(kernel, [x, y, z]);
+        = kernels::set_group_size(check(kernel)?, [x, y, z]);
     zeKernelSuggestGroupSize(
         kernel: ze_kernel_handle_t,
         width: u32,
@@ -31,7 +32,11 @@ functions! {
         x: *mut u32,
         y: *mut u32,
         z: *mut u32,
-    ) = kernels::suggest_group_size(kernel, [width, height, depth], [x, y, z]);
+    ) = kernels::suggest_group_size(
+        check(kernel)?,
+        [width, height, depth],
+        [check(x)?, check(y)?, check(z)?],
+    );
     zeKernelSuggestMaxCooperativeGroupCount => kernels::suggest_cooperative_groups;
     zeKernelSetArgumentValue => kernels::set_argument;
     zeKernelSetIndirectAccess => kernels::set_indirect_access;
@@ -41,6 +46,6 @@ functions! {
     zeKernelGetName => kernels::name;
 
     zeKernelSetGlobalOffsetExp(kernel: ze_kernel_handle_t, x: u32, y: u32, z: u32)
-        = kernels::set_offset(kernel, [x, y, z]);
+        = kernels::set_offset(check(kernel)?, [x, y, z]);
     zeKernelSchedulingHintExp => kernels::set_scheduling_hint;
 }

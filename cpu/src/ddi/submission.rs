@@ -10,6 +10,7 @@ use level_zero_sys::extensions::{
 };
 use level_zero_sys::*;
 
+use crate::abi::entry::check;
 use crate::command_list::{self as list, Events, RegionArgument};
 use crate::ddi::declare::functions;
 use crate::images::Pitches;
@@ -71,7 +72,7 @@ functions! {
         count: u32,
         waits: *mut ze_event_handle_t,
     ) = images::append_copy_to_memory(
-        list, to, from, region, Pitches::default(), Events { signal, count, waits },
+        check(list)?, check(to)?, check(from)?, check(region)?, Pitches::default(), Events { signal, count, waits },
     );
     zeCommandListAppendImageCopyFromMemory(
         list: ze_command_list_handle_t,
@@ -82,7 +83,7 @@ functions! {
         count: u32,
         waits: *mut ze_event_handle_t,
     ) = images::append_copy_from_memory(
-        list, to, from, region, Pitches::default(), Events { signal, count, waits },
+        check(list)?, check(to)?, check(from)?, check(region)?, Pitches::default(), Events { signal, count, waits },
     );
     zeCommandListAppendMemoryPrefetch => list::append_prefetch;
     zeCommandListAppendMemAdvise => list::append_advice;
@@ -112,7 +113,7 @@ functions! {
         count: u32,
         waits: *mut ze_event_handle_t,
     ) = images::append_copy_to_memory(
-        list, to, from, region, Pitches { row, slice }, Events { signal, count, waits },
+        check(list)?, check(to)?, check(from)?, check(region)?, Pitches { row, slice }, Events { signal, count, waits },
     );
     zeCommandListAppendImageCopyFromMemoryExt(
         list: ze_command_list_handle_t,
@@ -125,7 +126,7 @@ functions! {
         count: u32,
         waits: *mut ze_event_handle_t,
     ) = images::append_copy_from_memory(
-        list, to, from, region, Pitches { row, slice }, Events { signal, count, waits },
+        check(list)?, check(to)?, check(from)?, check(region)?, Pitches { row, slice }, Events { signal, count, waits },
     );
     zeCommandListHostSynchronize(list: ze_command_list_handle_t, timeout: u64) => list::host_synchronize;
     zeCommandListGetDeviceHandle(

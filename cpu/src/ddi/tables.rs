@@ -1,10 +1,9 @@
 //! The tables of functions by which a loader, or a program, finds them.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_void};
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure, entry_point};
 use crate::ddi::absent::*;
 use crate::ddi::control::*;
@@ -13,7 +12,7 @@ use crate::ddi::extension::*;
 use crate::ddi::memory::*;
 use crate::ddi::module::*;
 use crate::ddi::submission::*;
-use crate::driver;
+use crate::driver::Driver;
 
 /// Declares tables: their getters, and their entries in order, each with the minor version of specification 1 that added it. A
 /// caller of an older version passes a table without the newer entries, which must not be written.
@@ -71,18 +70,7 @@ unsafe fn write(
 }
 
 /// `zeDriverGetExtensionFunctionAddress`: any function that the runtime implements, its own extension's among them.
-///
-/// # Safety
-/// `address` must be null, misaligned or valid; `name` must be null or end in a zero byte.
-unsafe fn extension_function(
-    driver: sys::ze_driver_handle_t,
-    name: *const c_char,
-    address: *mut *mut c_void,
-) -> ZeResult {
-    driver::expect(driver)?;
-    ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (name, address) = unsafe { (CStr::from_ptr(name), output(address)?) };
+fn extension_function(_: Driver, name: &CStr, address: &mut *mut c_void) -> ZeResult {
     let found = name.to_str().ok().and_then(implemented);
     *address = found.unwrap_or(std::ptr::null()).cast_mut();
     ensure(found.is_some(), sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)

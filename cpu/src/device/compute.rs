@@ -3,23 +3,18 @@
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use super::list::find;
-use crate::abi::arguments::{chain, enumerate_structures, output_structure};
+use super::list::Device;
+use crate::abi::arguments::enumerate_structures;
+use crate::abi::entry::Out;
 use crate::abi::result::ZeResult;
 use crate::opencl::{self, ImageLimits, Runtime};
 use crate::system::processor;
 
 /// `zeDeviceGetComputeProperties`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn compute(
-    device: sys::ze_device_handle_t,
-    properties: *mut sys::ze_device_compute_properties_t,
+pub fn compute(
+    _: &'static Device,
+    mut properties: Out<'_, sys::ze_device_compute_properties_t>,
 ) -> ZeResult {
-    find(device)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     // Without a compiler the values do not matter, as nothing can be launched.
     let found = Runtime::get().ok().map(Runtime::properties);
     let [x, y, z] = found
@@ -40,8 +35,12 @@ pub unsafe fn compute(
     // Callers divide by the smallest size, so there is always one.
     let one = [1];
     let sizes = if sizes.is_empty() { &one } else { sizes };
-    for (place, size) in properties.subGroupSizes.iter_mut().zip(sizes) {
-        *place = number(*size);
+    for (index, size) in sizes
+        .iter()
+        .take(properties.subGroupSizes.len())
+        .enumerate()
+    {
+        properties.subGroupSizes[index] = number(*size);
         properties.numSubGroupSizes += 1;
     }
     Ok(())
@@ -49,16 +48,10 @@ pub unsafe fn compute(
 
 /// `zeDeviceGetModuleProperties`: the compiler's capabilities; without a compiler no format and no arithmetic, but
 /// every width of floating point.
-///
-/// # Safety
-/// As for [`compute`].
-pub unsafe fn module(
-    device: sys::ze_device_handle_t,
-    properties: *mut sys::ze_device_module_properties_t,
+pub fn module(
+    _: &'static Device,
+    mut properties: Out<'_, sys::ze_device_module_properties_t>,
 ) -> ZeResult {
-    find(device)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     let none = opencl::Properties::default();
     let runtime = Runtime::get();
     let found = runtime
@@ -91,8 +84,7 @@ pub unsafe fn module(
     properties.maxArgumentsSize = number(found.max_argument_bytes);
     properties.printfBufferSize = number(found.printf_buffer);
     properties.nativeKernelSupported.id = [0; 16];
-    // SAFETY: the caller vouches for the chain.
-    for link in unsafe { chain(properties.pNext) } {
+    for link in properties.chain() {
         match link.stype() {
             sys::ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES => {
                 if let Some(atomics) = link.output::<sys::ze_float_atomic_ext_properties_t>() {
@@ -125,16 +117,10 @@ fn number(size: usize) -> u32 {
 }
 
 /// `zeDeviceGetImageProperties`: OpenCL's limits; without OpenCL, or without images there, all are 0.
-///
-/// # Safety
-/// As for [`compute`].
-pub unsafe fn image(
-    device: sys::ze_device_handle_t,
-    properties: *mut sys::ze_device_image_properties_t,
+pub fn image(
+    _: &'static Device,
+    mut properties: Out<'_, sys::ze_device_image_properties_t>,
 ) -> ZeResult {
-    find(device)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     let limits =
         Runtime::get().map_or_else(|_| ImageLimits::default(), |it| it.properties().images);
     properties.maxImageDims1D = number(limits.line);
@@ -152,13 +138,12 @@ pub unsafe fn image(
 /// `zeDeviceGetVectorWidthPropertiesExt`: one entry, the processor's vector registers.
 ///
 /// # Safety
-/// As for [`compute`]; `properties` must be null or have room for `*count` entries.
+/// `count` must be null or valid, and `properties` null or with room for `*count` entries.
 pub unsafe fn vector_width(
-    device: sys::ze_device_handle_t,
+    _: &'static Device,
     count: *mut u32,
     properties: *mut extensions::ze_device_vector_width_properties_ext_t,
 ) -> ZeResult {
-    find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let properties = unsafe { enumerate_structures(count, properties, 1) }?;
     let Some(properties) = properties.into_iter().next() else {

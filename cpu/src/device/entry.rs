@@ -2,22 +2,17 @@
 
 use level_zero_sys as sys;
 
-use super::list::{self, Device, find};
-use crate::abi::arguments::{enumerate, output};
+use super::list::{self, Device};
+use crate::abi::arguments::enumerate;
 use crate::abi::result::ZeResult;
-use crate::driver;
+use crate::driver::Driver;
 use crate::system::clock;
 
 /// `zeDeviceGet`.
 ///
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn get(
-    driver: sys::ze_driver_handle_t,
-    count: *mut u32,
-    devices: *mut sys::ze_device_handle_t,
-) -> ZeResult {
-    driver::expect(driver)?;
+pub unsafe fn get(_: Driver, count: *mut u32, devices: *mut sys::ze_device_handle_t) -> ZeResult {
     // SAFETY: the caller vouches for the pointers.
     unsafe { enumerate(count, devices, &list::listed()) }
 }
@@ -27,46 +22,27 @@ pub unsafe fn get(
 /// # Safety
 /// As for [`get`].
 pub unsafe fn sub_devices(
-    device: sys::ze_device_handle_t,
+    device: &'static Device,
     count: *mut u32,
     devices: *mut sys::ze_device_handle_t,
 ) -> ZeResult {
-    let device = find(device)?;
     // SAFETY: the caller vouches for the pointers.
     unsafe { enumerate(count, devices, &device.sub_devices()) }
 }
 
 /// `zeDeviceGetRootDevice`: null for a device that is no sub-device.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn root_device(
-    device: sys::ze_device_handle_t,
-    root: *mut sys::ze_device_handle_t,
-) -> ZeResult {
-    let found = find(device)?.root();
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(root) }? = found.map_or(std::ptr::null_mut(), Device::handle);
+pub fn root_device(device: &'static Device, root: &mut sys::ze_device_handle_t) -> ZeResult {
+    *root = device.root().map_or(std::ptr::null_mut(), Device::handle);
     Ok(())
 }
 
 /// `zeDeviceGetStatus`.
-pub fn status(device: sys::ze_device_handle_t) -> ZeResult {
-    find(device).map(drop)
+pub fn status(_: &'static Device) -> ZeResult {
+    Ok(())
 }
 
 /// `zeDeviceGetGlobalTimestamps`: one reading for both, as host and device share the clock.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn global_timestamps(
-    device: sys::ze_device_handle_t,
-    host: *mut u64,
-    on_device: *mut u64,
-) -> ZeResult {
-    find(device)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (host, on_device) = unsafe { (output(host)?, output(on_device)?) };
+pub fn global_timestamps(_: &'static Device, host: &mut u64, on_device: &mut u64) -> ZeResult {
     let now = clock::now();
     *host = now;
     *on_device = now;

@@ -11,6 +11,7 @@ use zeusm_process::Lazy;
 use zeusm_process::variables::{InvalidVariable, parse, switch};
 
 use super::layout::{Hierarchy, Layout, Place};
+use crate::abi::entry::Argument;
 use crate::abi::result::{ZeResult, describe};
 use crate::engine::DeviceEngine;
 use crate::handle::{self, Kind};
@@ -373,4 +374,17 @@ pub fn find(handle: sys::ze_device_handle_t) -> ZeResult<&'static Device> {
         .all
         .get(number as usize)
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+}
+
+impl Argument<sys::ze_device_handle_t> for &'static Device {
+    unsafe fn check(raw: sys::ze_device_handle_t) -> ZeResult<Self> {
+        find(raw)
+    }
+}
+
+/// Null is no device.
+impl Argument<sys::ze_device_handle_t> for Option<&'static Device> {
+    unsafe fn check(raw: sys::ze_device_handle_t) -> ZeResult<Self> {
+        (!raw.is_null()).then(|| find(raw)).transpose()
+    }
 }

@@ -2,8 +2,10 @@
 
 use level_zero_sys as sys;
 
-use super::list::{find, is_discrete};
-use crate::abi::arguments::{enumerate_structures, output_structure, text};
+use super::list::Device;
+use super::list::is_discrete;
+use crate::abi::arguments::{enumerate_structures, text};
+use crate::abi::entry::Out;
 use crate::abi::result::{ZeResult, ensure};
 use crate::{memory, system};
 
@@ -16,11 +18,10 @@ const CHANNEL: u32 = 64;
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, and `properties` null or with room for `*count` entries.
 pub unsafe fn memory(
-    device: sys::ze_device_handle_t,
+    device: &'static Device,
     count: *mut u32,
     properties: *mut sys::ze_device_memory_properties_t,
 ) -> ZeResult {
-    let device = find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let properties = unsafe { enumerate_structures(count, properties, 1) }?;
     let Some(properties) = properties.into_iter().next() else {
@@ -37,16 +38,10 @@ pub unsafe fn memory(
 /// `zeDeviceGetMemoryAccessProperties`: all capabilities for all memory, system memory included; of a device that is
 /// reported as discrete (`ZEUSM_CPU_DISCRETE`), shared memory has no concurrent access, and without peer access that of
 /// other devices has none at all.
-///
-/// # Safety
-/// As for [`memory()`].
-pub unsafe fn memory_access(
-    device: sys::ze_device_handle_t,
-    properties: *mut sys::ze_device_memory_access_properties_t,
+pub fn memory_access(
+    device: &'static Device,
+    mut properties: Out<'_, sys::ze_device_memory_access_properties_t>,
 ) -> ZeResult {
-    let device = find(device)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     let alternating = sys::ZE_MEMORY_ACCESS_CAP_FLAG_RW.0 | sys::ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC.0;
     let everything = alternating
         | sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT.0
@@ -70,11 +65,10 @@ pub unsafe fn memory_access(
 /// # Safety
 /// As for [`memory()`].
 pub unsafe fn cache(
-    device: sys::ze_device_handle_t,
+    _: &'static Device,
     count: *mut u32,
     properties: *mut sys::ze_device_cache_properties_t,
 ) -> ZeResult {
-    find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let properties = unsafe { enumerate_structures(count, properties, 1) }?;
     let Some(properties) = properties.into_iter().next() else {
@@ -98,16 +92,10 @@ pub fn check_external(flags: u32) -> ZeResult {
 
 /// `zeDeviceGetExternalMemoryProperties`: memory files, where the system allows them; images are neither imported nor
 /// exported.
-///
-/// # Safety
-/// As for [`memory()`].
-pub unsafe fn external_memory(
-    device: sys::ze_device_handle_t,
-    properties: *mut sys::ze_device_external_memory_properties_t,
+pub fn external_memory(
+    _: &'static Device,
+    mut properties: Out<'_, sys::ze_device_external_memory_properties_t>,
 ) -> ZeResult {
-    find(device)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     let types = if memory::can_be_exported() {
         EXTERNAL_MEMORY_TYPES
     } else {

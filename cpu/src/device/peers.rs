@@ -2,22 +2,17 @@
 
 use level_zero_sys as sys;
 
-use super::list::find;
-use crate::abi::arguments::{output, output_structure};
+use super::list::Device;
+use crate::abi::entry::Out;
 use crate::abi::result::ZeResult;
 
 /// `zeDeviceGetP2PProperties`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn p2p(
-    device: sys::ze_device_handle_t,
-    peer: sys::ze_device_handle_t,
-    properties: *mut sys::ze_device_p2p_properties_t,
+pub fn p2p(
+    device: &'static Device,
+    peer: &'static Device,
+    mut properties: Out<'_, sys::ze_device_p2p_properties_t>,
 ) -> ZeResult {
-    let accessible = find(device)?.can_access(find(peer)?);
-    // SAFETY: the caller vouches for the pointer.
-    unsafe { output_structure(properties) }?.flags = if accessible {
+    properties.flags = if device.can_access(peer) {
         sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS.0 | sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS.0
     } else {
         0
@@ -26,16 +21,11 @@ pub unsafe fn p2p(
 }
 
 /// `zeDeviceCanAccessPeer`.
-///
-/// # Safety
-/// As for [`p2p`].
-pub unsafe fn can_access_peer(
-    device: sys::ze_device_handle_t,
-    peer: sys::ze_device_handle_t,
-    value: *mut sys::ze_bool_t,
+pub fn can_access_peer(
+    device: &'static Device,
+    peer: &'static Device,
+    value: &mut sys::ze_bool_t,
 ) -> ZeResult {
-    let accessible = find(device)?.can_access(find(peer)?);
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(value) }? = accessible.into();
+    *value = device.can_access(peer).into();
     Ok(())
 }

@@ -3,8 +3,10 @@
 use level_zero_sys as sys;
 use level_zero_sys::extensions::{self, ze_mutable_command_list_exp_properties_t as MutableLists};
 
-use super::list::{find, have_sub_devices, is_discrete};
-use crate::abi::arguments::{chain, output_structure, text};
+use super::list::Device;
+use super::list::{have_sub_devices, is_discrete};
+use crate::abi::arguments::text;
+use crate::abi::entry::Out;
 use crate::abi::result::ZeResult;
 use crate::system::clock;
 use crate::system::processor;
@@ -23,53 +25,16 @@ const ARCHITECTURE: u32 = 255 << 22;
 const ARCHITECTURE_WITH_SUB_DEVICES: u32 = 13 << 22;
 
 /// `zeDeviceGetProperties`: whatever the type, the name says CPU. Execution units have one thread.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn device_properties(
-    device: sys::ze_device_handle_t,
-    properties: *mut sys::ze_device_properties_t,
+pub fn device_properties(
+    device: &'static Device,
+    mut properties: Out<'_, sys::ze_device_properties_t>,
 ) -> ZeResult {
-    let device = find(device)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
-    let units = device.execution_units() as u32;
-    properties.type_ = device.device_type();
-    properties.vendorId = VENDOR;
-    properties.deviceId = 0;
-    properties.flags = sys::ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING.0;
-    if !is_discrete() {
-        properties.flags |= sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0;
-    }
-    if device.root().is_some() {
-        properties.flags |= sys::ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE.0;
-    }
-    properties.subdeviceId = device.sub_device_id();
-    properties.coreClockRate = processor::megahertz();
-    properties.maxMemAllocSize = device.max_allocation_size();
-    properties.maxHardwareContexts = 1024;
-    properties.maxCommandQueuePriority = 0;
-    properties.numThreadsPerEU = 1;
-    properties.physicalEUSimdWidth = processor::vector_bytes() / 4;
-    properties.numEUsPerSubslice = units;
-    properties.numSubslicesPerSlice = 1;
-    properties.numSlices = 1;
-    // The older structure wants nanoseconds per tick, the newer one ticks per second.
-    properties.timerResolution = if properties.stype == sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES {
-        clock::RESOLUTION
-    } else {
-        clock::FREQUENCY
-    };
-    properties.timestampValidBits = clock::VALID_BITS;
-    properties.kernelTimestampValidBits = clock::VALID_BITS;
-    properties.uuid.id = device.uuid();
-    properties.name = text(&device.name());
-    // SAFETY: the caller vouches for the chain.
-    for link in unsafe { chain(properties.pNext) } {
+    device.describe(&mut properties);
+    for link in properties.chain() {
         match link.stype() {
             sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT => {
                 if let Some(count) = link.output::<sys::ze_eu_count_ext_t>() {
-                    count.numTotalEUs = units;
+                    count.numTotalEUs = device.execution_units() as u32;
                 }
             }
             extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES => {
@@ -99,4 +64,42 @@ pub unsafe fn device_properties(
         }
     }
     Ok(())
+}
+
+impl Device {
+    /// Writes all that the first version of the structure has.
+    pub fn describe(&self, properties: &mut sys::ze_device_properties_t) {
+        let units = self.execution_units() as u32;
+        properties.type_ = self.device_type();
+        properties.vendorId = VENDOR;
+        properties.deviceId = 0;
+        properties.flags = sys::ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING.0;
+        if !is_discrete() {
+            properties.flags |= sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0;
+        }
+        if self.root().is_some() {
+            properties.flags |= sys::ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE.0;
+        }
+        properties.subdeviceId = self.sub_device_id();
+        properties.coreClockRate = processor::megahertz();
+        properties.maxMemAllocSize = self.max_allocation_size();
+        properties.maxHardwareContexts = 1024;
+        properties.maxCommandQueuePriority = 0;
+        properties.numThreadsPerEU = 1;
+        properties.physicalEUSimdWidth = processor::vector_bytes() / 4;
+        properties.numEUsPerSubslice = units;
+        properties.numSubslicesPerSlice = 1;
+        properties.numSlices = 1;
+        // The older structure wants nanoseconds per tick, the newer one ticks per second.
+        properties.timerResolution = if properties.stype == sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES
+        {
+            clock::RESOLUTION
+        } else {
+            clock::FREQUENCY
+        };
+        properties.timestampValidBits = clock::VALID_BITS;
+        properties.kernelTimestampValidBits = clock::VALID_BITS;
+        properties.uuid.id = self.uuid();
+        properties.name = text(&self.name());
+    }
 }

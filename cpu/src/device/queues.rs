@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::list::find;
+use super::list::Device;
 use crate::abi::arguments::{check_flags, enumerate_structures};
 use crate::abi::result::{ZeResult, ensure};
 
@@ -65,11 +65,10 @@ impl QueueGroup {
 /// # Safety
 /// Pointers that are neither null nor misaligned must be valid, and `properties` null or with room for `*count` entries.
 pub unsafe fn queue_groups(
-    device: sys::ze_device_handle_t,
+    _: &'static Device,
     count: *mut u32,
     properties: *mut sys::ze_command_queue_group_properties_t,
 ) -> ZeResult {
-    find(device)?;
     // SAFETY: the caller vouches for the pointers.
     let places = unsafe { enumerate_structures(count, properties, QueueGroup::ALL.len()) }?;
     for (properties, group) in places.into_iter().zip(QueueGroup::ALL) {

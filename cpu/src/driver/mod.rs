@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::{enumerate, output, output_structure};
+use crate::abi::arguments::enumerate;
+use crate::abi::entry::{Argument, Out};
 use crate::abi::result::{ZeResult, description, ensure};
 use crate::handle::{self, Kind};
 use crate::memory;
@@ -28,6 +29,15 @@ pub fn expect(driver: sys::ze_driver_handle_t) -> ZeResult {
     expect_initialised()?;
     let number = handle::permanent_number(Kind::Driver, driver)?;
     ensure(number == 0, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+}
+
+/// The driver, which has been initialised.
+pub struct Driver;
+
+impl Argument<sys::ze_driver_handle_t> for Driver {
+    unsafe fn check(raw: sys::ze_driver_handle_t) -> ZeResult<Self> {
+        expect(raw).map(|()| Self)
+    }
 }
 
 /// `Ok` when the driver has been initialised.
@@ -54,30 +64,16 @@ pub unsafe fn get(count: *mut u32, drivers: *mut sys::ze_driver_handle_t) -> ZeR
 }
 
 /// `zeDriverGetApiVersion`.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn api_version(
-    driver: sys::ze_driver_handle_t,
-    version: *mut sys::ze_api_version_t,
-) -> ZeResult {
-    expect(driver)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(version) }? = sys::ze_api_version_t(API_VERSION);
+pub fn api_version(_: Driver, version: &mut sys::ze_api_version_t) -> ZeResult {
+    *version = sys::ze_api_version_t(API_VERSION);
     Ok(())
 }
 
 /// `zeDriverGetProperties`: the version is the crate's, as major, minor and build in 8, 8 and 16 bits.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn driver_properties(
-    driver: sys::ze_driver_handle_t,
-    properties: *mut sys::ze_driver_properties_t,
+pub fn driver_properties(
+    _: Driver,
+    mut properties: Out<'_, sys::ze_driver_properties_t>,
 ) -> ZeResult {
-    expect(driver)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     properties.uuid.id = processor::identity();
     properties.driverVersion = version();
     Ok(())
@@ -94,16 +90,10 @@ fn version() -> u32 {
 
 /// `zeDriverGetIpcProperties`: event pools can be passed between processes where the system has memory files, and memory
 /// where it can be moved into one.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn ipc_properties(
-    driver: sys::ze_driver_handle_t,
-    properties: *mut sys::ze_driver_ipc_properties_t,
+pub fn ipc_properties(
+    _: Driver,
+    mut properties: Out<'_, sys::ze_driver_ipc_properties_t>,
 ) -> ZeResult {
-    expect(driver)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     properties.flags = 0;
     if memory::can_be_exported() {
         properties.flags |= sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0;
@@ -119,25 +109,20 @@ pub unsafe fn ipc_properties(
 /// # Safety
 /// As for [`get`].
 pub unsafe fn extension_properties(
-    driver: sys::ze_driver_handle_t,
+    _: Driver,
     count: *mut u32,
     properties: *mut sys::ze_driver_extension_properties_t,
 ) -> ZeResult {
-    expect(driver)?;
     // SAFETY: the caller vouches for the pointers.
     unsafe { enumerate(count, properties, &extensions::all()) }
 }
 
 /// `zeDriverGetLastErrorDescription`: of the calling thread; valid until its next failing call. Before the initialisation, and
 /// so after one that failed, there is no driver, and null is accepted for it.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn last_error(driver: sys::ze_driver_handle_t, text: *mut *const c_char) -> ZeResult {
+pub fn last_error(driver: sys::ze_driver_handle_t, text: &mut *const c_char) -> ZeResult {
     if !driver.is_null() || expect_initialised().is_ok() {
         expect(driver)?;
     }
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(text) }? = description();
+    *text = description();
     Ok(())
 }

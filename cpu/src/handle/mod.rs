@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::output;
+use crate::abi::entry::Argument;
 use crate::abi::result::{ZeResult, ensure};
 pub use table::Table;
 use table::{GENERATION_BITS, SLOT_BITS};
@@ -68,37 +68,22 @@ pub(crate) use object;
 macro_rules! getters {
     ($object:ty { $($(#[$doc:meta])* $name:ident: $type:ty = $read:expr;)* }) => {$(
         $(#[$doc])*
-        ///
-        /// # Safety
-        /// `out` must be null, misaligned or valid.
-        pub unsafe fn $name(
-            handle: *mut <$object as $crate::handle::Object>::Opaque,
-            out: *mut $type,
+        pub fn $name(
+            object: ::std::sync::Arc<$object>,
+            out: &mut $type,
         ) -> $crate::abi::result::ZeResult {
-            // SAFETY: the caller vouches for the pointer.
-            unsafe { $crate::handle::read::<$object, _>(handle, out, $read) }
+            let read: fn(&$object) -> $crate::abi::result::ZeResult<$type> = $read;
+            *out = read(&object)?;
+            Ok(())
         }
     )*};
 }
 pub(crate) use getters;
 
-/// Writes what `read` takes from an object.
-///
-/// # Errors
-/// As for [`resolve`] and [`output`], and those of `read`.
-///
-/// # Safety
-/// `out` must be null, misaligned or valid.
-pub unsafe fn read<O: Object, T>(
-    handle: *mut O::Opaque,
-    out: *mut T,
-    read: impl FnOnce(&O) -> ZeResult<T>,
-) -> ZeResult {
-    let object = resolve::<O>(handle)?;
-    // SAFETY: the caller vouches for the pointer.
-    let out = unsafe { output(out) }?;
-    *out = read(&object)?;
-    Ok(())
+impl<O: Object> Argument<*mut O::Opaque> for Arc<O> {
+    unsafe fn check(raw: *mut O::Opaque) -> ZeResult<Self> {
+        resolve(raw)
+    }
 }
 
 /// Makes a handle for `object`.

@@ -1,17 +1,16 @@
 //! Appending copies between images, and between images and memory.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 
 use super::image::Image;
 use super::shape;
-use crate::abi::arguments::input;
 use crate::abi::result::ZeResult;
 use crate::abi::result::ensure;
 use crate::command_list::{CommandList, Events};
 use crate::engine::Order;
-use crate::handle::resolve;
 use crate::opencl::ImageKind;
 use crate::operation::{Cuboid, Layout, Region, RegionCopy};
 
@@ -24,32 +23,13 @@ pub struct Pitches {
     pub slice: u32,
 }
 
-/// The region that a pointer refers to; null is the whole image.
-///
-/// # Safety
-/// `region` must be null, misaligned or valid.
-unsafe fn optional<'a>(
-    region: *const sys::ze_image_region_t,
-) -> ZeResult<Option<&'a sys::ze_image_region_t>> {
-    if region.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: the caller vouches for the pointer.
-    unsafe { input(region) }.map(Some)
-}
-
 /// The two sides of a copy between an image and memory: the box in the image, and one of its size at `base`.
-///
-/// # Safety
-/// As for [`optional`].
-unsafe fn sides(
+fn sides(
     image: &Image,
-    region: *const sys::ze_image_region_t,
+    region: Option<&sys::ze_image_region_t>,
     base: *const c_void,
     pitches: Pitches,
 ) -> ZeResult<(Region, Region)> {
-    // SAFETY: the caller vouches for the pointer.
-    let region = unsafe { optional(region) }?;
     let Cuboid { size, .. } = shape::cuboid(&image.layout, region)?;
     let row = match image.kind() {
         // The images of a one-dimensional array are rows here.
@@ -73,15 +53,15 @@ unsafe fn sides(
 /// `zeCommandListAppendImageCopy`.
 ///
 /// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+/// As for [`Events::append`].
 pub unsafe fn append_copy(
-    list: sys::ze_command_list_handle_t,
-    to: sys::ze_image_handle_t,
-    from: sys::ze_image_handle_t,
+    list: Arc<CommandList>,
+    to: Arc<Image>,
+    from: Arc<Image>,
     events: Events,
 ) -> ZeResult {
     // SAFETY: the caller vouches for the events.
-    unsafe { append_copy_region(list, to, from, std::ptr::null(), std::ptr::null(), events) }
+    unsafe { append_copy_region(list, to, from, None, None, events) }
 }
 
 /// `zeCommandListAppendImageCopyRegion`. The formats must have pixels of the same size, which are copied as they are.
@@ -89,25 +69,20 @@ pub unsafe fn append_copy(
 /// # Safety
 /// As for [`append_copy`].
 pub unsafe fn append_copy_region(
-    list: sys::ze_command_list_handle_t,
-    to: sys::ze_image_handle_t,
-    from: sys::ze_image_handle_t,
-    to_region: *const sys::ze_image_region_t,
-    from_region: *const sys::ze_image_region_t,
+    list: Arc<CommandList>,
+    to: Arc<Image>,
+    from: Arc<Image>,
+    to_region: Option<&sys::ze_image_region_t>,
+    from_region: Option<&sys::ze_image_region_t>,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    let (to, from) = (resolve::<Image>(to)?, resolve::<Image>(from)?);
     ensure(
         to.layout.pixel == from.layout.pixel,
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
-    // SAFETY: the caller vouches for the pointers and the events.
-    unsafe {
-        let to = to.region(optional(to_region)?)?;
-        let from = from.region(optional(from_region)?)?;
-        events.append(&list, RegionCopy::new(to, from)?, Order::Unordered)
-    }
+    let copy = RegionCopy::new(to.region(to_region)?, from.region(from_region)?)?;
+    // SAFETY: the caller vouches for the events.
+    unsafe { events.append(&list, copy, Order::Unordered) }
 }
 
 /// `zeCommandListAppendImageCopyToMemory` and, with pitches, `...Ext`.
@@ -115,20 +90,16 @@ pub unsafe fn append_copy_region(
 /// # Safety
 /// As for [`append_copy`].
 pub unsafe fn append_copy_to_memory(
-    list: sys::ze_command_list_handle_t,
+    list: Arc<CommandList>,
     to: *mut c_void,
-    from: sys::ze_image_handle_t,
-    region: *const sys::ze_image_region_t,
+    from: Arc<Image>,
+    region: Option<&sys::ze_image_region_t>,
     pitches: Pitches,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    let from = resolve::<Image>(from)?;
-    // SAFETY: the caller vouches for the pointers and the events.
-    unsafe {
-        let (from, to) = sides(&from, region, to, pitches)?;
-        events.append(&list, RegionCopy::new(to, from)?, Order::Unordered)
-    }
+    let (from, to) = sides(&from, region, to, pitches)?;
+    // SAFETY: the caller vouches for the events.
+    unsafe { events.append(&list, RegionCopy::new(to, from)?, Order::Unordered) }
 }
 
 /// `zeCommandListAppendImageCopyFromMemory` and, with pitches, `...Ext`.
@@ -136,18 +107,14 @@ pub unsafe fn append_copy_to_memory(
 /// # Safety
 /// As for [`append_copy`].
 pub unsafe fn append_copy_from_memory(
-    list: sys::ze_command_list_handle_t,
-    to: sys::ze_image_handle_t,
+    list: Arc<CommandList>,
+    to: Arc<Image>,
     from: *const c_void,
-    region: *const sys::ze_image_region_t,
+    region: Option<&sys::ze_image_region_t>,
     pitches: Pitches,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    let to = resolve::<Image>(to)?;
-    // SAFETY: the caller vouches for the pointers and the events.
-    unsafe {
-        let (to, from) = sides(&to, region, from, pitches)?;
-        events.append(&list, RegionCopy::new(to, from)?, Order::Unordered)
-    }
+    let (to, from) = sides(&to, region, from, pitches)?;
+    // SAFETY: the caller vouches for the events.
+    unsafe { events.append(&list, RegionCopy::new(to, from)?, Order::Unordered) }
 }

@@ -9,11 +9,12 @@ use level_zero_sys::extensions;
 use super::format::{Format, unsupported};
 use super::image::Image;
 use super::shape;
-use crate::abi::arguments::{chain, check_flags, input_structure, output, output_structure};
+use crate::abi::arguments::{Link, check_flags};
+use crate::abi::entry::{In, Out};
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
-use crate::device::{self, Device};
-use crate::handle::{register, resolve, retire};
+use crate::device::Device;
+use crate::handle::{register, retire};
 use crate::memory::{self, Span};
 use crate::opencl::{self, ImageLayout, Runtime};
 
@@ -140,13 +141,9 @@ pub(super) fn runtime() -> ZeResult<&'static Runtime> {
 
 /// The memory that a descriptor's chain gives the image, if it does. Any other structure changes what the image is, so
 /// it is an error rather than ignored.
-///
-/// # Safety
-/// As for [`chain`].
-unsafe fn given_memory(next: *const c_void) -> ZeResult<Option<*mut c_void>> {
+fn given_memory<'a>(chain: impl Iterator<Item = Link<'a>>) -> ZeResult<Option<*mut c_void>> {
     let mut given = None;
-    // SAFETY: the caller vouches for the chain.
-    for link in unsafe { chain(next) } {
+    for link in chain {
         let pitched = link.input::<extensions::ze_image_pitched_exp_desc_t>();
         let pitched = pitched.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
         given = Some(pitched.ptr);
@@ -155,18 +152,12 @@ unsafe fn given_memory(next: *const c_void) -> ZeResult<Option<*mut c_void>> {
 }
 
 /// `zeImageGetProperties`. For a format that is not supported, it reports that no filter is.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn properties(
-    device: sys::ze_device_handle_t,
-    desc: *const sys::ze_image_desc_t,
-    properties: *mut sys::ze_image_properties_t,
+pub fn properties(
+    _: &'static Device,
+    desc: In<'_, sys::ze_image_desc_t>,
+    mut properties: Out<'_, sys::ze_image_properties_t>,
 ) -> ZeResult {
-    device::find(device)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, properties) = unsafe { (input_structure(desc)?, output_structure(properties)?) };
-    let request = match Request::new(desc) {
+    let request = match Request::new(&desc) {
         Ok(request) => Some(request),
         Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT) => None,
         Err(error) => return Err(error),
@@ -178,8 +169,7 @@ pub unsafe fn properties(
         Some(request) if request.format.is_float => point | linear,
         Some(_) => point,
     };
-    // SAFETY: the caller vouches for the chain.
-    for link in unsafe { chain(properties.pNext) } {
+    for link in properties.chain() {
         if let Some(it) = link.output::<extensions::ze_image_format_support_ext_properties_t>() {
             it.supported = sys::ze_bool_t::from(request.is_some());
         }
@@ -188,54 +178,37 @@ pub unsafe fn properties(
 }
 
 /// `zeImageCreate`.
-///
-/// # Safety
-/// As for [`properties`].
-pub unsafe fn create(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    desc: *const sys::ze_image_desc_t,
-    image: *mut sys::ze_image_handle_t,
+pub fn create(
+    context: Arc<Context>,
+    device: &'static Device,
+    desc: In<'_, sys::ze_image_desc_t>,
+    image: &mut sys::ze_image_handle_t,
 ) -> ZeResult {
-    let context = resolve::<Context>(context)?;
-    let device = device::find(device)?;
-    // SAFETY: the caller vouches for the pointers and the chain.
-    let (desc, place, given) = unsafe {
-        let desc = input_structure(desc)?;
-        (desc, output(image)?, given_memory(desc.pNext)?)
-    };
-    let request = Request::new(desc)?;
+    let given = given_memory(desc.chain())?;
+    let request = Request::new(&desc)?;
     let made = match given {
         None => request.allocate(&context, device)?,
         Some(pointer) => request.adopt(pointer)?,
     };
     let made = Arc::new(made);
-    *place = register(Arc::clone(&made)).inspect_err(|_| made.release())?;
+    *image = register(Arc::clone(&made)).inspect_err(|_| made.release())?;
     Ok(())
 }
 
 /// `zeImageViewCreateExt` and `...Exp`: another format or type for the same pixels. After the image is destroyed, the
 /// view cannot be used.
-///
-/// # Safety
-/// As for [`properties`].
-pub unsafe fn create_view(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    desc: *const sys::ze_image_desc_t,
-    image: sys::ze_image_handle_t,
-    view: *mut sys::ze_image_handle_t,
+pub fn create_view(
+    _: Arc<Context>,
+    _: &'static Device,
+    desc: In<'_, sys::ze_image_desc_t>,
+    image: Arc<Image>,
+    place: &mut sys::ze_image_handle_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    device::find(device)?;
-    let image = resolve::<Image>(image)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, place) = unsafe { (input_structure(desc)?, output(view)?) };
     ensure(
         desc.pNext.is_null(),
         sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
     )?;
-    let request = Request::new(desc)?;
+    let request = Request::new(&desc)?;
     ensure(
         request.length() <= image.pixels.length(),
         sys::ZE_RESULT_ERROR_INVALID_SIZE,

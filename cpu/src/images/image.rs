@@ -1,13 +1,15 @@
 //! The object behind an image's handle, and its properties.
 
+use std::sync::Arc;
+
 use level_zero_sys as sys;
 
 use super::shape;
-use crate::abi::arguments::output_structure;
+use crate::abi::entry::Out;
 use crate::abi::result::ZeResult;
 use crate::context::Context;
-use crate::device;
-use crate::handle::{object, resolve};
+use crate::device::Device;
+use crate::handle::object;
 use crate::memory::{self, Allocation, Pin, Span};
 use crate::opencl::{self, ImageKind, ImageLayout};
 use crate::operation::{Layout, Region};
@@ -65,16 +67,10 @@ impl Image {
 }
 
 /// `zeImageGetMemoryPropertiesExp`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn memory_properties(
-    image: sys::ze_image_handle_t,
-    properties: *mut sys::ze_image_memory_properties_exp_t,
+pub fn memory_properties(
+    image: Arc<Image>,
+    mut properties: Out<'_, sys::ze_image_memory_properties_exp_t>,
 ) -> ZeResult {
-    let image = resolve::<Image>(image)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     properties.size = image.pixels.length() as u64;
     properties.rowPitch = image.layout.row_pitch as u64;
     properties.slicePitch = image.layout.slice_pitch as u64;
@@ -82,18 +78,11 @@ pub unsafe fn memory_properties(
 }
 
 /// `zeImageGetAllocPropertiesExt`: the id of the allocation, which a view shares with its image.
-///
-/// # Safety
-/// As for [`memory_properties`].
-pub unsafe fn allocation_properties(
-    context: sys::ze_context_handle_t,
-    image: sys::ze_image_handle_t,
-    properties: *mut sys::ze_image_allocation_ext_properties_t,
+pub fn allocation_properties(
+    _: Arc<Context>,
+    image: Arc<Image>,
+    mut properties: Out<'_, sys::ze_image_allocation_ext_properties_t>,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    let image = resolve::<Image>(image)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     let pin = image.pixels.pin()?;
     properties.id = pin
         .as_ref()
@@ -103,12 +92,6 @@ pub unsafe fn allocation_properties(
 }
 
 /// `zeContextMakeImageResident` and `zeContextEvictImage`: images are always resident.
-pub fn check_residency(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    image: sys::ze_image_handle_t,
-) -> ZeResult {
-    resolve::<Context>(context)?;
-    device::find(device)?;
-    resolve::<Image>(image).map(drop)
+pub fn check_residency(_: Arc<Context>, _: &'static Device, _: Arc<Image>) -> ZeResult {
+    Ok(())
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use super::create::runtime;
-use crate::abi::arguments::{input_structure, output};
+use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
-use crate::device;
-use crate::handle::{object, register, resolve, retire};
+use crate::device::Device;
+use crate::handle::{object, register, retire};
 use crate::opencl::{self, Addressing, Filter};
 
 object!(Sampler, sys::_ze_sampler_handle_t, Sampler);
@@ -25,19 +25,12 @@ impl Sampler {
 }
 
 /// `zeSamplerCreate`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn create(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    desc: *const sys::ze_sampler_desc_t,
-    sampler: *mut sys::ze_sampler_handle_t,
+pub fn create(
+    _: Arc<Context>,
+    _: &'static Device,
+    desc: In<'_, sys::ze_sampler_desc_t>,
+    place: &mut sys::ze_sampler_handle_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    device::find(device)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, place) = unsafe { (input_structure(desc)?, output(sampler)?) };
     ensure(
         desc.pNext.is_null(),
         sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,

@@ -8,10 +8,11 @@ use zeusm_process::ForkSafe;
 
 use super::arguments::Arguments;
 use super::state::{Kernel, Settings, State};
-use crate::abi::arguments::{check_flags, input_structure, output};
+use crate::abi::arguments::check_flags;
+use crate::abi::entry::{In, check};
+use crate::abi::result::ZeResult;
 use crate::abi::result::describe;
-use crate::abi::result::{ZeResult, ensure};
-use crate::handle::{getters, register, resolve, retire};
+use crate::handle::{getters, register, retire};
 use crate::module::Module;
 use crate::opencl::Value;
 use crate::spirv::Argument;
@@ -26,24 +27,14 @@ const CACHE_FLAGS: u32 = 0x3;
 const SCHEDULING_HINTS: u32 = 0x7;
 
 /// `zeKernelCreate`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn create(
-    module: sys::ze_module_handle_t,
-    desc: *const sys::ze_kernel_desc_t,
-    kernel: *mut sys::ze_kernel_handle_t,
+pub fn create(
+    module: Arc<Module>,
+    desc: In<'_, sys::ze_kernel_desc_t>,
+    kernel: &mut sys::ze_kernel_handle_t,
 ) -> ZeResult {
-    let module = resolve::<Module>(module)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, kernel) = unsafe { (input_structure(desc)?, output(kernel)?) };
     check_flags(desc.flags, CREATE_FLAGS)?;
-    ensure(
-        !desc.pKernelName.is_null(),
-        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-    )?;
-    // SAFETY: the caller vouches for a string.
-    let name = unsafe { CStr::from_ptr(desc.pKernelName) };
+    // SAFETY: the text belongs to the structure, which is valid.
+    let name: &CStr = unsafe { check(desc.pKernelName) }?;
     let found = name.to_str().ok().and_then(|name| module.kernel(name));
     let Some((name, info)) = found else {
         describe(&format!(
@@ -99,12 +90,11 @@ fn preset(arguments: &[Argument]) -> Vec<Value<'static>> {
 /// # Safety
 /// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
 pub unsafe fn set_argument(
-    kernel: sys::ze_kernel_handle_t,
+    kernel: Arc<Kernel>,
     index: u32,
     size: usize,
     value: *const c_void,
 ) -> ZeResult {
-    let kernel = resolve::<Kernel>(kernel)?;
     // SAFETY: the caller vouches for the value.
     unsafe { kernel.set_argument(index as usize, Some(size), value) }
 }
@@ -115,8 +105,7 @@ pub fn destroy(kernel: sys::ze_kernel_handle_t) -> ZeResult {
 }
 
 /// `zeKernelSetIndirectAccess`: kernels can access all memory anyway; a blocking free waits for launches with any flag.
-pub fn set_indirect_access(kernel: sys::ze_kernel_handle_t, wanted: u32) -> ZeResult {
-    let kernel = resolve::<Kernel>(kernel)?;
+pub fn set_indirect_access(kernel: Arc<Kernel>, wanted: u32) -> ZeResult {
     check_flags(wanted, INDIRECT_FLAGS)?;
     kernel.state().indirect = wanted;
     Ok(())
@@ -128,22 +117,15 @@ getters! { Kernel {
 }}
 
 /// `zeKernelSetCacheConfig`: a processor's caches have no such setting, so the flags are only checked.
-pub fn set_cache_config(kernel: sys::ze_kernel_handle_t, wanted: u32) -> ZeResult {
-    resolve::<Kernel>(kernel)?;
+pub fn set_cache_config(_: Arc<Kernel>, wanted: u32) -> ZeResult {
     check_flags(wanted, CACHE_FLAGS)
 }
 
 /// `zeKernelSchedulingHintExp`: the OpenCL runtime schedules work-groups by itself, so the hint is only checked, and
 /// `ze_scheduling_hint_exp_properties_t` lists none.
-///
-/// # Safety
-/// `hint` must be null, misaligned or valid.
-pub unsafe fn set_scheduling_hint(
-    kernel: sys::ze_kernel_handle_t,
-    hint: *mut sys::ze_scheduling_hint_exp_desc_t,
+pub fn set_scheduling_hint(
+    _: Arc<Kernel>,
+    hint: In<'_, sys::ze_scheduling_hint_exp_desc_t>,
 ) -> ZeResult {
-    resolve::<Kernel>(kernel)?;
-    // SAFETY: the caller vouches for the pointer.
-    let hint = unsafe { input_structure(hint.cast_const()) }?;
     check_flags(hint.flags, SCHEDULING_HINTS)
 }

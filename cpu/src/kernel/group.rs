@@ -1,9 +1,10 @@
 //! Group sizes and global offsets.
 
+use std::sync::Arc;
+
 use level_zero_sys as sys;
 
 use super::state::Kernel;
-use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
 use crate::handle::resolve;
 use crate::opencl::Runtime;
@@ -18,42 +19,24 @@ pub fn set_group_size(kernel: sys::ze_kernel_handle_t, group: [u32; 3]) -> ZeRes
 }
 
 /// `zeKernelSetGlobalOffsetExp`, in work-items.
-pub fn set_offset(kernel: sys::ze_kernel_handle_t, offset: [u32; 3]) -> ZeResult {
-    let kernel = resolve::<Kernel>(kernel)?;
+pub fn set_offset(kernel: Arc<Kernel>, offset: [u32; 3]) -> ZeResult {
     kernel.state().offset = offset.map(|offset| offset as usize);
     Ok(())
 }
 
 /// `zeKernelSuggestGroupSize`, for so many work-items in all. An empty range is no error, as SYCL asks for one before it
 /// launches no groups.
-///
-/// # Safety
-/// The places must each be null or valid.
-pub unsafe fn suggest_group_size(
-    kernel: sys::ze_kernel_handle_t,
-    items: [u32; 3],
-    places: [*mut u32; 3],
-) -> ZeResult {
-    let kernel = resolve::<Kernel>(kernel)?;
+pub fn suggest_group_size(kernel: Arc<Kernel>, items: [u32; 3], places: [&mut u32; 3]) -> ZeResult {
     let group = kernel.suggest(items.map(|items| items.max(1)));
     for (place, size) in places.into_iter().zip(group) {
-        // SAFETY: the caller vouches for the pointer.
-        *unsafe { output(place) }? = size;
+        *place = size;
     }
     Ok(())
 }
 
 /// `zeKernelSuggestMaxCooperativeGroupCount`: the groups that are guaranteed to run concurrently.
-///
-/// # Safety
-/// `count` must be null or valid.
-pub unsafe fn suggest_cooperative_groups(
-    kernel: sys::ze_kernel_handle_t,
-    count: *mut u32,
-) -> ZeResult {
-    resolve::<Kernel>(kernel)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(count) }? = COOPERATIVE_GROUPS;
+pub fn suggest_cooperative_groups(_: Arc<Kernel>, count: &mut u32) -> ZeResult {
+    *count = COOPERATIVE_GROUPS;
     Ok(())
 }
 

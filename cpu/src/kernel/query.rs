@@ -1,27 +1,21 @@
 //! Queries about kernels.
 
 use std::ffi::c_char;
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::state::Kernel;
-use crate::abi::arguments::{chain, output, output_structure};
+use crate::abi::entry::Out;
 use crate::abi::result::{ZeResult, ensure};
-use crate::handle::resolve;
 use crate::module::copy_text;
 
 /// `zeKernelGetProperties`.
-///
-/// # Safety
-/// `properties` must be null or valid, and so must be the structures chained to it.
-pub unsafe fn properties(
-    kernel: sys::ze_kernel_handle_t,
-    properties: *mut sys::ze_kernel_properties_t,
+pub fn properties(
+    kernel: Arc<Kernel>,
+    mut properties: Out<'_, sys::ze_kernel_properties_t>,
 ) -> ZeResult {
-    let kernel = resolve::<Kernel>(kernel)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     let number = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
     let [x, y, z] = kernel.info.required_group_size.unwrap_or([0; 3]);
     let (size, count) = kernel
@@ -40,8 +34,7 @@ pub unsafe fn properties(
     properties.spillMemSize = 0;
     // Kernels have no UUIDs.
     properties.uuid = sys::ze_kernel_uuid_t::default();
-    // SAFETY: the caller vouches for the chain.
-    for link in unsafe { chain(properties.pNext) } {
+    for link in properties.chain() {
         match link.stype() {
             sys::ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES => {
                 let preferred = link.output::<sys::ze_kernel_preferred_group_size_properties_t>();
@@ -64,13 +57,8 @@ pub unsafe fn properties(
 /// `zeKernelGetName`.
 ///
 /// # Safety
-/// `size` must be null or valid; `place` must be null or have room for `*size` bytes.
-pub unsafe fn name(
-    kernel: sys::ze_kernel_handle_t,
-    size: *mut usize,
-    place: *mut c_char,
-) -> ZeResult {
-    let kernel = resolve::<Kernel>(kernel)?;
+/// `place` must be null or have room for `*size` bytes.
+pub unsafe fn name(kernel: Arc<Kernel>, size: &mut usize, place: *mut c_char) -> ZeResult {
     // SAFETY: the caller vouches for the pointers.
     unsafe { copy_text(&kernel.info.name, size, place) }
 }
@@ -78,26 +66,21 @@ pub unsafe fn name(
 /// `zeKernelGetSourceAttributes`: the attributes of the kernel, as OpenCL C writes them.
 ///
 /// # Safety
-/// `size` must be null or valid; `place` must be null or refer to a pointer to room for `*size` bytes.
+/// `place` must be null or refer to a pointer to room for `*size` bytes.
 pub unsafe fn source_attributes(
-    kernel: sys::ze_kernel_handle_t,
-    size: *mut u32,
-    place: *mut *mut c_char,
+    kernel: Arc<Kernel>,
+    size: &mut u32,
+    place: Option<&mut *mut c_char>,
 ) -> ZeResult {
-    let kernel = resolve::<Kernel>(kernel)?;
     let text = attributes(&kernel.info);
-    // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        let size = output(size)?;
-        let room = *size as usize;
-        *size = u32::try_from(text.len() + 1).unwrap_or(u32::MAX);
-        if place.is_null() {
-            return Ok(());
-        }
-        let place = *output(place)?;
-        ensure(!place.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-        copy_text(&text, &mut { room }, place)
-    }
+    let room = *size as usize;
+    *size = u32::try_from(text.len() + 1).unwrap_or(u32::MAX);
+    let Some(place) = place else {
+        return Ok(());
+    };
+    ensure(!place.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    // SAFETY: the caller vouches for the room.
+    unsafe { copy_text(&text, &mut { room }, *place) }
 }
 
 fn attributes(info: &crate::spirv::Kernel) -> String {

@@ -143,7 +143,7 @@ pub unsafe fn append_indirect(
 pub unsafe fn append_multiple_indirect(
     list: sys::ze_command_list_handle_t,
     most: u32,
-    kernels: *const sys::ze_kernel_handle_t,
+    kernels: *mut sys::ze_kernel_handle_t,
     count: *const u32,
     groups: *const Groups,
     events: Events,
@@ -152,7 +152,7 @@ pub unsafe fn append_multiple_indirect(
     let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
     ensure(!kernels.is_null() && !groups.is_null(), null)?;
     // SAFETY: the caller vouches for the array.
-    let kernels = unsafe { input_array(kernels, most, null)? };
+    let kernels = unsafe { input_array(kernels.cast_const(), most, null)? };
     let launches = kernels
         .iter()
         .enumerate()

@@ -9,50 +9,42 @@ use super::build::{Constant, Source};
 use super::built::Module;
 use super::flags;
 use super::log::BuildLog;
-use crate::abi::arguments::{Link, chain, input, input_array, input_structure, output};
+use crate::abi::arguments::{Link, input, input_array};
+use crate::abi::entry::In;
 use crate::abi::result::describe;
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;
 use crate::compiler::Failure;
 use crate::context::Context;
-use crate::device;
+use crate::device::Device;
 use crate::handle::{register, resolve, retire};
 
 /// `zeModuleCreate`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn create(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    desc: *const sys::ze_module_desc_t,
-    module: *mut sys::ze_module_handle_t,
-    log: *mut sys::ze_module_build_log_handle_t,
+pub fn create(
+    _: Arc<Context>,
+    _: &'static Device,
+    desc: In<'_, sys::ze_module_desc_t>,
+    module: &mut sys::ze_module_handle_t,
+    log: Option<&mut sys::ze_module_build_log_handle_t>,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    device::find(device)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, module) = unsafe { (input_structure(desc)?, output(module)?) };
     let built = match desc.format {
-        // SAFETY: the caller vouches for the descriptor and its constants.
-        sys::ZE_MODULE_FORMAT_IL_SPIRV => unsafe { Module::build(sources(desc)?) },
+        // SAFETY: the descriptor is valid, with all that it refers to.
+        sys::ZE_MODULE_FORMAT_IL_SPIRV => unsafe { Module::build(sources(&desc)?) },
         sys::ZE_MODULE_FORMAT_NATIVE => {
-            // SAFETY: the caller vouches for the code.
+            // SAFETY: as above.
             Module::from_native(unsafe { code(desc.pInputModule, desc.inputSize)? })
         }
         _ => return Err(sys::ZE_RESULT_ERROR_INVALID_ENUMERATION),
     };
-    // SAFETY: the caller vouches for the pointer.
-    let hand_out = |text| unsafe { BuildLog::hand_out(text, log) };
     match built {
         Ok(built) => {
-            hand_out(String::new())?;
+            BuildLog::hand_out(String::new(), log)?;
             *module = register(Arc::new(built))?;
             Ok(())
         }
         Err(failure) => {
             describe(&failure.to_string());
-            hand_out(failure.to_string())?;
+            BuildLog::hand_out(failure.to_string(), log)?;
             Err(match failure {
                 // SYCL shows the log for this code only, and the log says what to install.
                 Failure::Unavailable(_) => sys::ZE_RESULT_ERROR_MODULE_BUILD_FAILURE,
@@ -69,10 +61,10 @@ pub unsafe fn create(
 ///
 /// # Safety
 /// Every pointer in the descriptor must be null or valid for the size that goes with it.
-unsafe fn sources(desc: &sys::ze_module_desc_t) -> ZeResult<Vec<Source<'_>>> {
-    // SAFETY: the caller vouches for the chain.
-    let program =
-        unsafe { chain(desc.pNext) }.find_map(Link::input::<sys::ze_module_program_exp_desc_t>);
+unsafe fn sources<'a>(desc: &In<'a, sys::ze_module_desc_t>) -> ZeResult<Vec<Source<'a>>> {
+    let program = desc
+        .chain()
+        .find_map(Link::input::<sys::ze_module_program_exp_desc_t>);
     let Some(program) = program else {
         // SAFETY: the caller vouches for the pointers.
         let only = unsafe {
@@ -188,22 +180,16 @@ pub fn destroy(module: sys::ze_module_handle_t) -> ZeResult {
 /// `zeModuleDynamicLink`: a module with an import that it does not define fails to build, so there is nothing to do.
 ///
 /// # Safety
-/// `modules` must be null or hold `count` handles, `log` must be null or valid.
+/// `modules` must be null or hold `count` handles.
 pub unsafe fn link(
     count: u32,
     modules: *mut sys::ze_module_handle_t,
-    log: *mut sys::ze_module_build_log_handle_t,
+    log: Option<&mut sys::ze_module_build_log_handle_t>,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        let modules = input_array(
-            modules.cast_const(),
-            count,
-            sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-        )?;
-        modules
-            .iter()
-            .try_for_each(|module| resolve::<Module>(*module).map(drop))?;
-        BuildLog::hand_out(String::new(), log)
-    }
+    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    // SAFETY: the caller vouches for the handles.
+    unsafe { input_array(modules.cast_const(), count, null) }?
+        .iter()
+        .try_for_each(|module| resolve::<Module>(*module).map(drop))?;
+    BuildLog::hand_out(String::new(), log)
 }

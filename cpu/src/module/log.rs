@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
-use crate::handle::{object, register, resolve, retire};
+use crate::handle::{object, register, retire};
 
 object!(BuildLog, sys::_ze_module_build_log_handle_t, ModuleBuildLog);
 
@@ -16,18 +15,13 @@ pub struct BuildLog(String);
 
 impl BuildLog {
     /// Creates a log with this text for the caller, if it requested one.
-    ///
-    /// # Safety
-    /// `place` must be null or valid.
-    pub unsafe fn hand_out(
+    pub fn hand_out(
         text: String,
-        place: *mut sys::ze_module_build_log_handle_t,
+        place: Option<&mut sys::ze_module_build_log_handle_t>,
     ) -> ZeResult {
-        if place.is_null() {
-            return Ok(());
+        if let Some(place) = place {
+            *place = register(Arc::new(Self(text)))?;
         }
-        // SAFETY: the caller vouches for the pointer.
-        *unsafe { output(place) }? = register(Arc::new(Self(text)))?;
         Ok(())
     }
 }
@@ -40,13 +34,8 @@ pub fn destroy(log: sys::ze_module_build_log_handle_t) -> ZeResult {
 /// `zeModuleBuildLogGetString`.
 ///
 /// # Safety
-/// `size` must be null or valid; `place` must be null or have room for `*size` bytes.
-pub unsafe fn text(
-    log: sys::ze_module_build_log_handle_t,
-    size: *mut usize,
-    place: *mut c_char,
-) -> ZeResult {
-    let log = resolve::<BuildLog>(log)?;
+/// `place` must be null or have room for `*size` bytes.
+pub unsafe fn text(log: Arc<BuildLog>, size: &mut usize, place: *mut c_char) -> ZeResult {
     // SAFETY: the caller vouches for the pointers.
     unsafe { copy_text(&log.0, size, place) }
 }
@@ -54,10 +43,8 @@ pub unsafe fn text(
 /// Copies a text to the caller as a C string, after its size with the terminating null.
 ///
 /// # Safety
-/// `size` must be null or valid; `place` must be null or have room for `*size` bytes.
-pub unsafe fn copy_text(text: &str, size: *mut usize, place: *mut c_char) -> ZeResult {
-    // SAFETY: the caller vouches for the pointer.
-    let size = unsafe { output(size) }?;
+/// `place` must be null or have room for `*size` bytes.
+pub unsafe fn copy_text(text: &str, size: &mut usize, place: *mut c_char) -> ZeResult {
     let room = *size;
     *size = text.len() + 1;
     if place.is_null() || room == 0 {

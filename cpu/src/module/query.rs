@@ -1,24 +1,24 @@
 //! Queries about modules.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 
 use super::built::Module;
-use crate::abi::arguments::{enumerate, optional_output, output, output_structure};
+use crate::abi::arguments::enumerate;
+use crate::abi::entry::Out;
 use crate::abi::result::{ZeResult, ensure};
-use crate::handle::resolve;
 
 /// `zeModuleGetKernelNames`; the names live as long as the module.
 ///
 /// # Safety
 /// `count` must be null or valid; `names` must be null or have room for `*count` pointers.
 pub unsafe fn kernel_names(
-    module: sys::ze_module_handle_t,
+    module: Arc<Module>,
     count: *mut u32,
     names: *mut *const c_char,
 ) -> ZeResult {
-    let module = resolve::<Module>(module)?;
     let all: Vec<*const c_char> = module
         .kernels
         .iter()
@@ -29,31 +29,19 @@ pub unsafe fn kernel_names(
 }
 
 /// `zeModuleGetProperties`: no module has unresolved imports.
-///
-/// # Safety
-/// `properties` must be null or valid.
-pub unsafe fn properties(
-    module: sys::ze_module_handle_t,
-    properties: *mut sys::ze_module_properties_t,
+pub fn properties(
+    _: Arc<Module>,
+    mut properties: Out<'_, sys::ze_module_properties_t>,
 ) -> ZeResult {
-    resolve::<Module>(module)?;
-    // SAFETY: the caller vouches for the pointer.
-    unsafe { output_structure(properties) }?.flags = 0;
+    properties.flags = 0;
     Ok(())
 }
 
 /// `zeModuleGetNativeBinary`.
 ///
 /// # Safety
-/// `size` must be null or valid; `place` must be null or have room for `*size` bytes.
-pub unsafe fn native_binary(
-    module: sys::ze_module_handle_t,
-    size: *mut usize,
-    place: *mut u8,
-) -> ZeResult {
-    let module = resolve::<Module>(module)?;
-    // SAFETY: the caller vouches for the pointer.
-    let size = unsafe { output(size) }?;
+/// `place` must be null or have room for `*size` bytes.
+pub unsafe fn native_binary(module: Arc<Module>, size: &mut usize, place: *mut u8) -> ZeResult {
     let native = module
         .to_native()
         .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
@@ -69,25 +57,12 @@ pub unsafe fn native_binary(
 }
 
 /// `zeModuleGetGlobalPointer`.
-///
-/// # Safety
-/// `name` must be null or end in a null; `size` and `pointer` must be null or valid.
-pub unsafe fn global_pointer(
-    module: sys::ze_module_handle_t,
-    name: *const c_char,
-    size: *mut usize,
-    pointer: *mut *mut c_void,
+pub fn global_pointer(
+    module: Arc<Module>,
+    name: &CStr,
+    size: Option<&mut usize>,
+    pointer: Option<&mut *mut c_void>,
 ) -> ZeResult {
-    let module = resolve::<Module>(module)?;
-    ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (name, size, pointer) = unsafe {
-        (
-            CStr::from_ptr(name),
-            optional_output(size)?,
-            optional_output(pointer)?,
-        )
-    };
     let found = module.program.global_variable(name);
     let (address, bytes) = found.ok_or(sys::ZE_RESULT_ERROR_INVALID_GLOBAL_NAME)?;
     if let Some(size) = size {
@@ -100,18 +75,7 @@ pub unsafe fn global_pointer(
 }
 
 /// `zeModuleGetFunctionPointer`, of a function that kernels can call by its address.
-///
-/// # Safety
-/// `name` must be null or end in a null; `pointer` must be null or valid.
-pub unsafe fn function_pointer(
-    module: sys::ze_module_handle_t,
-    name: *const c_char,
-    pointer: *mut *mut c_void,
-) -> ZeResult {
-    let module = resolve::<Module>(module)?;
-    ensure(!name.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (name, pointer) = unsafe { (CStr::from_ptr(name), output(pointer)?) };
+pub fn function_pointer(module: Arc<Module>, name: &CStr, pointer: &mut *mut c_void) -> ZeResult {
     // OpenCL finds variables by this name as well.
     let address = module.program.function(name);
     let address = address.filter(|_| module.program.global_variable(name).is_none());

@@ -1,15 +1,16 @@
 //! `zeMemAllocDevice`, `zeMemAllocHost`, `zeMemAllocShared`.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 
 use super::external;
-use crate::abi::arguments::{chain, check_flags, input_structure, output};
+use crate::abi::arguments::{Link, check_flags};
+use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::device::{self, Device, check_external};
-use crate::handle::resolve;
+use crate::device::{Device, check_external};
 use crate::memory::{self, MAX_ALIGNMENT};
 use crate::system::memory::max_allocation_size;
 
@@ -19,29 +20,19 @@ const DEVICE_FLAGS: u32 = 0x7;
 const HOST_FLAGS: u32 = 0x1f;
 
 /// `zeMemAllocDevice`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn device(
-    context: sys::ze_context_handle_t,
-    desc: *const sys::ze_device_mem_alloc_desc_t,
+pub fn device(
+    context: Arc<Context>,
+    desc: In<'_, sys::ze_device_mem_alloc_desc_t>,
     size: usize,
     alignment: usize,
-    device: sys::ze_device_handle_t,
-    pointer: *mut *mut c_void,
+    device: &'static Device,
+    pointer: &mut *mut c_void,
 ) -> ZeResult {
-    let context = resolve::<Context>(context)?;
-    let device = device::find(device)?;
-    let mut extras = Extras::default();
-    // SAFETY: the caller vouches for the pointers.
-    let pointer = unsafe {
-        device_desc(desc, &mut extras)?;
-        output(pointer)?
-    };
+    check_flags(desc.flags, DEVICE_FLAGS)?;
     let request = Request {
         size,
         alignment,
-        extras,
+        extras: Extras::read(desc.chain())?,
         device: Some(device),
     };
     *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_DEVICE)?;
@@ -49,27 +40,18 @@ pub unsafe fn device(
 }
 
 /// `zeMemAllocHost`.
-///
-/// # Safety
-/// As for [`device()`].
-pub unsafe fn host(
-    context: sys::ze_context_handle_t,
-    desc: *const sys::ze_host_mem_alloc_desc_t,
+pub fn host(
+    context: Arc<Context>,
+    desc: In<'_, sys::ze_host_mem_alloc_desc_t>,
     size: usize,
     alignment: usize,
-    pointer: *mut *mut c_void,
+    pointer: &mut *mut c_void,
 ) -> ZeResult {
-    let context = resolve::<Context>(context)?;
-    let mut extras = Extras::default();
-    // SAFETY: the caller vouches for the pointers.
-    let pointer = unsafe {
-        host_desc(desc, &mut extras)?;
-        output(pointer)?
-    };
+    check_flags(desc.flags, HOST_FLAGS)?;
     let request = Request {
         size,
         alignment,
-        extras,
+        extras: Extras::read(desc.chain())?,
         device: None,
     };
     *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_HOST)?;
@@ -77,64 +59,25 @@ pub unsafe fn host(
 }
 
 /// `zeMemAllocShared`; a null device is allowed.
-///
-/// # Safety
-/// As for [`device()`].
-pub unsafe fn shared(
-    context: sys::ze_context_handle_t,
-    device_description: *const sys::ze_device_mem_alloc_desc_t,
-    host_description: *const sys::ze_host_mem_alloc_desc_t,
+pub fn shared(
+    context: Arc<Context>,
+    desc: In<'_, sys::ze_device_mem_alloc_desc_t>,
+    host_desc: In<'_, sys::ze_host_mem_alloc_desc_t>,
     size: usize,
     alignment: usize,
-    device: sys::ze_device_handle_t,
-    pointer: *mut *mut c_void,
+    device: Option<&'static Device>,
+    pointer: &mut *mut c_void,
 ) -> ZeResult {
-    let context = resolve::<Context>(context)?;
-    let device = (!device.is_null())
-        .then(|| device::find(device))
-        .transpose()?;
-    let mut extras = Extras::default();
-    // SAFETY: the caller vouches for the pointers.
-    let pointer = unsafe {
-        device_desc(device_description, &mut extras)?;
-        host_desc(host_description, &mut extras)?;
-        output(pointer)?
-    };
+    check_flags(desc.flags, DEVICE_FLAGS)?;
+    check_flags(host_desc.flags, HOST_FLAGS)?;
     let request = Request {
         size,
         alignment,
-        extras,
+        extras: Extras::read(desc.chain().chain(host_desc.chain()))?,
         device,
     };
     *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_SHARED)?;
     Ok(())
-}
-
-/// Checks a device descriptor and reads its chain into `extras`.
-///
-/// # Safety
-/// As for [`device()`].
-unsafe fn device_desc(
-    desc: *const sys::ze_device_mem_alloc_desc_t,
-    extras: &mut Extras,
-) -> ZeResult {
-    // SAFETY: the caller vouches for the pointer.
-    let desc = unsafe { input_structure(desc) }?;
-    check_flags(desc.flags, DEVICE_FLAGS)?;
-    // SAFETY: the caller vouches for the chain.
-    unsafe { extras.read(desc.pNext) }
-}
-
-/// Checks a host descriptor and reads its chain into `extras`.
-///
-/// # Safety
-/// As for [`device()`].
-unsafe fn host_desc(desc: *const sys::ze_host_mem_alloc_desc_t, extras: &mut Extras) -> ZeResult {
-    // SAFETY: the caller vouches for the pointer.
-    let desc = unsafe { input_structure(desc) }?;
-    check_flags(desc.flags, HOST_FLAGS)?;
-    // SAFETY: the caller vouches for the chain.
-    unsafe { extras.read(desc.pNext) }
 }
 
 /// What the chains of descriptors ask for.
@@ -151,23 +94,20 @@ struct Extras {
 impl Extras {
     /// Reads a chain. A structure that changes the kind of memory and is not known (ray tracing, handles of Windows) is an
     /// error rather than ignored.
-    ///
-    /// # Safety
-    /// As for [`chain`].
-    unsafe fn read(&mut self, next: *const c_void) -> ZeResult {
-        // SAFETY: the caller vouches for the chain.
-        for link in unsafe { chain(next) } {
+    fn read<'a>(chain: impl Iterator<Item = Link<'a>>) -> ZeResult<Self> {
+        let mut extras = Self::default();
+        for link in chain {
             match link.stype() {
                 sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC => {
                     let export = link.input::<sys::ze_external_memory_export_desc_t>();
                     let flags = export.map_or(0, |export| export.flags);
                     check_external(flags)?;
-                    self.exports |= flags != 0;
+                    extras.exports |= flags != 0;
                 }
                 sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD => {
                     if let Some(import) = link.input::<sys::ze_external_memory_import_fd_t>() {
                         check_external(import.flags)?;
-                        self.imports = Some(import.fd);
+                        extras.imports = Some(import.fd);
                     }
                 }
                 _ => {
@@ -175,11 +115,11 @@ impl Extras {
                     let limits = limits.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
                     let lifts = sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0;
                     check_flags(limits.flags, lifts)?;
-                    self.relaxed |= limits.flags & lifts != 0;
+                    extras.relaxed |= limits.flags & lifts != 0;
                 }
             }
         }
-        Ok(())
+        Ok(extras)
     }
 }
 

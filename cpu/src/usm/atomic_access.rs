@@ -10,7 +10,7 @@ use level_zero_sys as sys;
 use rangemap::RangeMap;
 use zeusm_process::{ForkSafe, Lazy, Mutex};
 
-use crate::abi::arguments::{check_flags, output};
+use crate::abi::arguments::check_flags;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
@@ -114,19 +114,14 @@ pub fn set_atomic_access(
 ///
 /// # Errors
 /// Those of [`set_atomic_access`] for the range.
-///
-/// # Safety
-/// `attribute` must be null, misaligned or valid.
-pub unsafe fn atomic_access(
+pub fn atomic_access(
     context: sys::ze_context_handle_t,
     device: sys::ze_device_handle_t,
     pointer: *const c_void,
     size: usize,
-    attribute: *mut u32,
+    attribute: &mut u32,
 ) -> ZeResult {
     let place = Place::new(context, device, pointer, size)?;
-    // SAFETY: the caller vouches for the pointer.
-    let attribute = unsafe { output(attribute) }?;
     let attributes = attributes().lock();
     let found = attributes
         .get(&place.key)

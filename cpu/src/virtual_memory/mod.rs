@@ -10,6 +10,7 @@ mod physical;
 mod reservation;
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 
@@ -17,11 +18,10 @@ use self::access::Access;
 use self::pages::{Pages, check_size};
 pub use self::physical::{PhysicalMemory, create, destroy, properties};
 pub use self::reservation::at_fork;
-use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;
 use crate::context::Context;
-use crate::device;
+use crate::device::Device;
 use crate::handle::resolve;
 use crate::memory::{Export, PAGE};
 
@@ -29,19 +29,12 @@ use crate::memory::{Export, PAGE};
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_UNSUPPORTED_SIZE` for a size of 0, if the runtime is strict.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn page_size(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
+pub fn page_size(
+    _: Arc<Context>,
+    _: &'static Device,
     size: usize,
-    page_size: *mut usize,
+    page_size: &mut usize,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    device::find(device)?;
-    // SAFETY: the caller vouches for the pointer.
-    let page_size = unsafe { output(page_size) }?;
     ensure(
         size > 0 || !is_strict(),
         sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
@@ -51,18 +44,12 @@ pub unsafe fn page_size(
 }
 
 /// `zeVirtualMemReserve`; if the wanted range is not free, the system chooses another one.
-///
-/// # Safety
-/// As for [`page_size`].
-pub unsafe fn reserve(
-    context: sys::ze_context_handle_t,
+pub fn reserve(
+    _: Arc<Context>,
     wanted: *const c_void,
     size: usize,
-    pointer: *mut *mut c_void,
+    pointer: &mut *mut c_void,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    // SAFETY: the caller vouches for the pointer.
-    let pointer = unsafe { output(pointer) }?;
     check_size(size)?;
     let address = reservation::reserve(wanted as usize, size)
         .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
@@ -71,22 +58,19 @@ pub unsafe fn reserve(
 }
 
 /// `zeVirtualMemFree`, of a whole reservation in which nothing is mapped.
-pub fn free(context: sys::ze_context_handle_t, pointer: *const c_void, size: usize) -> ZeResult {
-    resolve::<Context>(context)?;
+pub fn free(_: Arc<Context>, pointer: *const c_void, size: usize) -> ZeResult {
     reservation::free(Pages::new(pointer, size)?)
 }
 
 /// `zeVirtualMemMap`, inside a reservation, where nothing is mapped.
 pub fn map(
-    context: sys::ze_context_handle_t,
+    _: Arc<Context>,
     pointer: *const c_void,
     size: usize,
-    physical: sys::ze_physical_mem_handle_t,
+    physical: Arc<PhysicalMemory>,
     offset: usize,
     access: sys::ze_memory_access_attribute_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    let physical = resolve::<PhysicalMemory>(physical)?;
     let access = Access::try_from(access)?;
     let pages = Pages::new(pointer, size)?;
     ensure(
@@ -100,17 +84,16 @@ pub fn map(
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pointer.
-pub fn export(pointer: *const c_void) -> ZeResult<Export> {
-    match resolve::<PhysicalMemory>(pointer.cast_mut().cast()) {
+pub fn export(pointer: usize) -> ZeResult<Export> {
+    match resolve::<PhysicalMemory>(pointer as sys::ze_physical_mem_handle_t) {
         Ok(physical) => physical.export(),
-        Err(_) => reservation::export(pointer as usize),
+        Err(_) => reservation::export(pointer),
     }
 }
 
 /// `zeVirtualMemUnmap`, of what one or more calls have mapped, as a whole. Pages of a reservation that are not mapped are an
 /// error only if the runtime is strict.
-pub fn unmap(context: sys::ze_context_handle_t, pointer: *const c_void, size: usize) -> ZeResult {
-    resolve::<Context>(context)?;
+pub fn unmap(_: Arc<Context>, pointer: *const c_void, size: usize) -> ZeResult {
     let pages = Pages::new(pointer, size)?;
     if !is_strict() && reservation::is_unmapped(pages)? {
         return Ok(());
@@ -120,30 +103,23 @@ pub fn unmap(context: sys::ze_context_handle_t, pointer: *const c_void, size: us
 
 /// `zeVirtualMemSetAccessAttribute`, of pages that are mapped, by however many calls. It holds for the host as for the devices.
 pub fn set_access(
-    context: sys::ze_context_handle_t,
+    _: Arc<Context>,
     pointer: *const c_void,
     size: usize,
     access: sys::ze_memory_access_attribute_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
     let access = Access::try_from(access)?;
     reservation::set_access(Pages::new(pointer, size)?, access)
 }
 
 /// `zeVirtualMemGetAccessAttribute`: the attribute of the first page, and how many bytes from there on have the same one.
-///
-/// # Safety
-/// As for [`page_size`].
-pub unsafe fn access(
-    context: sys::ze_context_handle_t,
+pub fn access(
+    _: Arc<Context>,
     pointer: *const c_void,
     size: usize,
-    access: *mut sys::ze_memory_access_attribute_t,
-    out_size: *mut usize,
+    access: &mut sys::ze_memory_access_attribute_t,
+    out_size: &mut usize,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (access, out_size) = unsafe { (output(access)?, output(out_size)?) };
     let (found, length) = reservation::access(Pages::new(pointer, size)?)?;
     *access = found.attribute();
     *out_size = length;

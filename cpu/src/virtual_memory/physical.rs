@@ -1,6 +1,5 @@
 //! Physical memory, which is used once it is mapped.
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -9,11 +8,12 @@ use level_zero_sys::extensions;
 use zeusm_process::{OwnFile, duplicate};
 
 use super::pages::check_size;
-use crate::abi::arguments::{chain, check_flags, input_structure, output, output_structure};
+use crate::abi::arguments::{Link, check_flags};
+use crate::abi::entry::{In, Out};
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
 use crate::device::{self, Device, check_external};
-use crate::handle::{object, register, resolve, retire};
+use crate::handle::{object, register, retire};
 use crate::memory::{
     Export, Mapping, Part, Record, Reserved, Share, ShareError, accounting, count_file, exports,
     next_id, own_memory_file, reopen,
@@ -130,13 +130,9 @@ fn closed() -> sys::ze_result_t {
 
 /// The descriptor that a chain imports. What the runtime does not do, such as the export of physical memory as a descriptor,
 /// is an error rather than ignored.
-///
-/// # Safety
-/// As for [`chain`].
-unsafe fn imported(next: *const c_void) -> ZeResult<Option<i32>> {
+fn imported<'a>(chain: impl Iterator<Item = Link<'a>>) -> ZeResult<Option<i32>> {
     let mut descriptor = None;
-    // SAFETY: the caller vouches for the chain.
-    for link in unsafe { chain(next) } {
+    for link in chain {
         let unsupported = sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION;
         if link.stype() == sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC {
             let export = link.input::<sys::ze_external_memory_export_desc_t>();
@@ -152,18 +148,12 @@ unsafe fn imported(next: *const c_void) -> ZeResult<Option<i32>> {
 }
 
 /// `zePhysicalMemCreate`; the device may be null for memory on the host.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn create(
-    context: sys::ze_context_handle_t,
+pub fn create(
+    _: Arc<Context>,
     device: sys::ze_device_handle_t,
-    desc: *mut sys::ze_physical_mem_desc_t,
-    physical: *mut sys::ze_physical_mem_handle_t,
+    desc: In<'_, sys::ze_physical_mem_desc_t>,
+    physical: &mut sys::ze_physical_mem_handle_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, physical) = unsafe { (input_structure(desc.cast_const())?, output(physical)?) };
     check_flags(desc.flags, FLAGS)?;
     let is_on_host = desc.flags & extensions::ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST != 0;
     let device = if is_on_host && device.is_null() {
@@ -173,8 +163,7 @@ pub unsafe fn create(
     };
     let share = device.filter(|_| !is_on_host).and_then(Device::share);
     check_size(desc.size)?;
-    // SAFETY: the caller vouches for the chain.
-    let memory = match unsafe { imported(desc.pNext) }? {
+    let memory = match imported(desc.chain())? {
         Some(descriptor) => PhysicalMemory::import(descriptor, desc.size)
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?,
         None => PhysicalMemory::new(desc.size, share)?,
@@ -184,27 +173,16 @@ pub unsafe fn create(
 }
 
 /// `zePhysicalMemDestroy`; where it is mapped, it stays.
-pub fn destroy(
-    context: sys::ze_context_handle_t,
-    physical: sys::ze_physical_mem_handle_t,
-) -> ZeResult {
-    resolve::<Context>(context)?;
+pub fn destroy(_: Arc<Context>, physical: sys::ze_physical_mem_handle_t) -> ZeResult {
     retire::<PhysicalMemory>(physical).map(drop)
 }
 
 /// `zePhysicalMemGetProperties`.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn properties(
-    context: sys::ze_context_handle_t,
-    physical: sys::ze_physical_mem_handle_t,
-    properties: *mut extensions::ze_physical_mem_properties_t,
+pub fn properties(
+    _: Arc<Context>,
+    physical: Arc<PhysicalMemory>,
+    mut properties: Out<'_, extensions::ze_physical_mem_properties_t>,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    let physical = resolve::<PhysicalMemory>(physical)?;
-    // SAFETY: the caller vouches for the pointer.
-    let properties = unsafe { output_structure(properties) }?;
     properties.id = physical.id;
     properties.size = physical.size as u64;
     Ok(())

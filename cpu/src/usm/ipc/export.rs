@@ -1,6 +1,7 @@
 //! `zeMemGetIpcHandle`, `zeMemPutIpcHandle` and `zeMemGetFileDescriptorFromIpcHandleExp`.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
@@ -8,33 +9,23 @@ use zeusm_process::duplicate;
 
 use super::handle::{Handle, Subject};
 use super::import::is_of;
-use crate::abi::arguments::{chain, check_flags, output};
+use crate::abi::arguments::{chain, check_flags};
+use crate::abi::entry::Address;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::handle::resolve;
 use crate::{memory, virtual_memory};
 
 /// `zeMemGetIpcHandle`, for the base address of an allocation of any kind, for that of physical memory where it is
 /// mapped, and for physical memory itself, given by its handle. The descriptor in the handle stays open until the allocation is
 /// freed, the address unmapped, or the physical memory gone.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn get(
-    context: sys::ze_context_handle_t,
-    pointer: *const c_void,
-    handle: *mut sys::ze_ipc_mem_handle_t,
+pub fn get(
+    context: Arc<Context>,
+    Address(pointer): Address,
+    handle: &mut sys::ze_ipc_mem_handle_t,
 ) -> ZeResult {
-    let context = resolve::<Context>(context)?;
-    ensure(
-        !pointer.is_null(),
-        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-    )?;
-    // SAFETY: the caller vouches for the pointer.
-    let handle = unsafe { output(handle) }?;
-    let export = match memory::find(pointer as usize) {
+    let export = match memory::find(pointer) {
         Some(allocation) => {
-            let is_its_base = allocation.base() == pointer as usize;
+            let is_its_base = allocation.base() == pointer;
             ensure(
                 is_its_base && allocation.context() == context.id(),
                 sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
@@ -54,12 +45,12 @@ pub unsafe fn get(
 /// `ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION` for any other extension of the call, and those of [`get`].
 ///
 /// # Safety
-/// As for [`get`]; each link of the chain must be null or valid.
+/// As for [`chain`].
 pub unsafe fn get_with_properties(
-    context: sys::ze_context_handle_t,
-    pointer: *const c_void,
+    context: Arc<Context>,
+    pointer: Address,
     next: *mut c_void,
-    handle: *mut sys::ze_ipc_mem_handle_t,
+    handle: &mut sys::ze_ipc_mem_handle_t,
 ) -> ZeResult {
     // SAFETY: the caller vouches for the chain.
     for link in unsafe { chain(next) } {
@@ -75,8 +66,7 @@ pub unsafe fn get_with_properties(
             sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
         )?;
     }
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { get(context, pointer, handle) }
+    get(context, pointer, handle)
 }
 
 /// `zeMemPutIpcHandle`: the handle's descriptor belongs to the allocation and is closed with it, so only the handle is
@@ -84,23 +74,16 @@ pub unsafe fn get_with_properties(
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for anything but a handle.
-pub fn put(context: sys::ze_context_handle_t, handle: &sys::ze_ipc_mem_handle_t) -> ZeResult {
-    resolve::<Context>(context)?;
+pub fn put(_: Arc<Context>, handle: sys::ze_ipc_mem_handle_t) -> ZeResult {
     Handle::decode(&handle.data, Subject::Memory).map(drop)
 }
 
 /// `zeMemGetFileDescriptorFromIpcHandleExp`: the descriptor belongs to the allocation and is closed with it.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn to_descriptor(
-    context: sys::ze_context_handle_t,
-    handle: &sys::ze_ipc_mem_handle_t,
-    descriptor: *mut u64,
+pub fn to_descriptor(
+    _: Arc<Context>,
+    handle: sys::ze_ipc_mem_handle_t,
+    descriptor: &mut u64,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    // SAFETY: the caller vouches for the pointer.
-    let descriptor = unsafe { output(descriptor) }?;
     let handle = Handle::decode(&handle.data, Subject::Memory)?;
     let known = duplicate(handle.descriptor).is_some_and(|file| is_of(&file, &handle));
     ensure(known, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;

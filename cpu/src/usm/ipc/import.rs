@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::io::Seek;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
@@ -11,11 +12,11 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 use zeusm_process::{duplicate, inode};
 
 use super::handle::{Handle, Subject};
-use crate::abi::arguments::{check_flags, output};
+use crate::abi::arguments::check_flags;
+use crate::abi::entry::Address;
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
-use crate::device;
-use crate::handle::resolve;
+use crate::device::Device;
 use crate::memory::{self, Part, Record, exports, is_memory_file};
 
 const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FLAG_BIAS_UNCACHED.0;
@@ -26,21 +27,14 @@ const FLAGS: u32 = sys::ZE_IPC_MEMORY_FLAG_BIAS_CACHED.0 | sys::ZE_IPC_MEMORY_FL
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is invalid or its file cannot be opened: its process is gone or
 /// not accessible, or the descriptor is closed. `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the allocation has been freed.
 /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` when the system does not map the file.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn open(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    handle: &sys::ze_ipc_mem_handle_t,
+pub fn open(
+    context: Arc<Context>,
+    device: &'static Device,
+    handle: sys::ze_ipc_mem_handle_t,
     wanted: sys::ze_ipc_memory_flags_t,
-    pointer: *mut *mut c_void,
+    pointer: &mut *mut c_void,
 ) -> ZeResult {
-    let context = resolve::<Context>(context)?;
-    device::find(device)?;
     check_flags(wanted, FLAGS)?;
-    // SAFETY: the caller vouches for the pointer.
-    let pointer = unsafe { output(pointer) }?;
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
     let (file, record) = match Handle::bare(&handle.data) {
         Some(descriptor) => {
@@ -62,7 +56,7 @@ pub unsafe fn open(
             (file, found.record)
         }
     };
-    let address = memory::import(&file, &record, context.id(), device as u64);
+    let address = memory::import(&file, &record, context.id(), device.handle() as u64);
     *pointer = address.ok_or_else(|| unmapped(&record))? as *mut c_void;
     Ok(())
 }
@@ -72,13 +66,8 @@ pub unsafe fn open(
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pointer that [`open`] did not give, or not in this context.
-pub fn close(context: sys::ze_context_handle_t, pointer: *const c_void) -> ZeResult {
-    let context = resolve::<Context>(context)?;
-    ensure(
-        !pointer.is_null(),
-        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-    )?;
-    memory::remove(pointer as usize, |allocation| {
+pub fn close(context: Arc<Context>, Address(pointer): Address) -> ZeResult {
+    memory::remove(pointer, |allocation| {
         allocation.context() == context.id() && allocation.is_import()
     })
     .map(drop)
@@ -90,17 +79,11 @@ pub fn close(context: sys::ze_context_handle_t, pointer: *const c_void) -> ZeRes
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a descriptor of anything else, `ZE_RESULT_ERROR_ADDRESS_NOT_FOUND` when the
 /// allocation has been freed.
-///
-/// # Safety
-/// As for [`open`].
-pub unsafe fn from_descriptor(
-    context: sys::ze_context_handle_t,
+pub fn from_descriptor(
+    _: Arc<Context>,
     descriptor: u64,
-    handle: *mut sys::ze_ipc_mem_handle_t,
+    handle: &mut sys::ze_ipc_mem_handle_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    // SAFETY: the caller vouches for the pointer.
-    let handle = unsafe { output(handle) }?;
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
     let descriptor = i32::try_from(descriptor).map_err(|_| invalid)?;
     let mut file = duplicate(descriptor).ok_or(invalid)?;
