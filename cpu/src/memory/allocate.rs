@@ -53,24 +53,22 @@ pub fn import_file(file: &File, request: &Request) -> Option<usize> {
 /// Enters the allocation; `None` when the checker cannot watch it.
 fn insert(mut backing: Backing, reserved: Option<Reserved>, request: &Request) -> Option<usize> {
     let id = next_id();
-    if let Backing::Guarded(guarded) = &mut backing {
-        let is_watched = guarded.watch(|base, whole, pages| Properties {
-            id,
-            base,
-            size: request.size,
-            kind: match request.kind {
-                sys::ZE_MEMORY_TYPE_DEVICE => "device",
-                sys::ZE_MEMORY_TYPE_HOST => "host",
-                _ => "shared",
-            },
-            context: request.context,
-            whole,
-            pages,
-            host: request.host_access,
-        });
-        if !is_watched {
-            return None;
-        }
+    let is_watched = backing.watch(|base, whole, pages| Properties {
+        id,
+        base,
+        size: request.size,
+        kind: match request.kind {
+            sys::ZE_MEMORY_TYPE_DEVICE => "device",
+            sys::ZE_MEMORY_TYPE_HOST => "host",
+            _ => "shared",
+        },
+        context: request.context,
+        whole,
+        pages,
+        host: request.host_access,
+    });
+    if !is_watched {
+        return None;
     }
     let allocation = Allocation::new(backing, reserved, request, id);
     let address = allocation.base();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use super::backing::{Backing, Export, Record};
+use super::backing::{Backing, Export, Form, Record};
 use super::indirect::{self, Indirect};
 use super::pins::PinCount;
 use super::request::Request;
@@ -98,12 +98,12 @@ impl Allocation {
 
     /// Whether it was imported from another process.
     pub fn is_import(&self) -> bool {
-        matches!(self.backing, Backing::Import { .. })
+        self.backing.form() == Form::Import
     }
 
     /// Whether it is memory of this process, rather than of another one or of a file of the program's.
     pub fn is_own(&self) -> bool {
-        self.backing.is_own()
+        matches!(self.backing.form(), Form::Own | Form::Guarded)
     }
 
     /// Exports it: moves its pages into a memory file of their own.

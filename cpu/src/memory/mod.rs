@@ -1,6 +1,6 @@
 //! Memory: allocations of the machine's own memory, found by any pointer into them.
 //!
-//! [`allocate`] accounts for the bytes, also in the device's [`Share`], takes them from `backing` and enters the allocation in
+//! [`allocate()`] accounts for the bytes, also in the device's [`Share`], takes them from `backing` and enters the allocation in
 //! `map`. A [`Span`] is a range of bytes that a command touches, and a [`Pin`] keeps its allocation alive until the command is
 //! complete.
 

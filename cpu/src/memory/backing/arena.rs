@@ -3,13 +3,13 @@
 //! the end of an allocation can corrupt it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use offset_allocator::{Allocation, Allocator};
 use zeusm_process::{AtFork, ForkLock, Mutex};
 
-use super::exports::InFiles;
-use super::mapping::{Mapping, Pages};
+use super::mapping::Mapping;
 use crate::system::PAGE;
 
 /// The length of a mapping for small allocations: room for several of the largest.
@@ -17,12 +17,10 @@ const LENGTH: usize = 2 << 20;
 /// The most allocations and free ranges of a mapping; each costs some twenty bytes of metadata, used or not.
 const MOST: u32 = (LENGTH / PAGE) as u32 + 2;
 
-/// Pages of an arena, freed when it is dropped.
+/// Pages of an arena, which are free again when it is dropped.
 pub struct Suballocation {
     mapping: Arc<Mapping>,
     range: Allocation<u16>,
-    pages: u16,
-    in_files: InFiles,
 }
 
 struct Arena {
@@ -43,8 +41,8 @@ static ARENAS: ForkLock<Mutex<Arenas>> = ForkLock::new(Mutex::new(Arenas {
 }));
 
 impl Suballocation {
-    /// At least `size` bytes; `None` when there are none.
-    pub fn new(size: usize) -> Option<Self> {
+    /// At least `size` bytes, with the range of their pages in the arena's mapping; `None` when there are none.
+    pub fn new(size: usize) -> Option<(Self, Range<usize>)> {
         let pages = u16::try_from(size.div_ceil(PAGE)).ok()?;
         let mut arenas = ARENAS.lock();
         let (mapping, range) = match arenas.allocate(pages) {
@@ -54,32 +52,14 @@ impl Suballocation {
                 arenas.allocate(pages)?
             }
         };
-        drop(arenas);
-        let suballocation = Self {
-            mapping,
-            range,
-            pages,
-            in_files: InFiles::default(),
-        };
-        suballocation.in_files.begin(suballocation.pages()?);
-        Some(suballocation)
+        let start = usize::from(range.offset) * PAGE;
+        let end = start + usize::from(pages) * PAGE;
+        Some((Self { mapping, range }, start..end))
     }
 
-    /// Its pages.
-    pub fn pages(&self) -> Option<Pages<'_>> {
-        let start = usize::from(self.range.offset) * PAGE;
-        let end = start + usize::from(self.pages) * PAGE;
-        self.mapping.part(start..end)
-    }
-
-    /// Address of the first byte.
-    pub fn address(&self) -> usize {
-        self.mapping.address() + usize::from(self.range.offset) * PAGE
-    }
-
-    /// Whether its pages are in a file.
-    pub fn in_files(&self) -> &InFiles {
-        &self.in_files
+    /// The arena's mapping.
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
     }
 }
 
@@ -135,14 +115,6 @@ impl Arena {
 
 impl Drop for Suballocation {
     fn drop(&mut self) {
-        if self.in_files.end(self.address()) {
-            // SAFETY: they are freed, so no one uses them.
-            let cleared = self.pages().map(|pages| unsafe { pages.clear() });
-            if !matches!(cleared, Some(Ok(()))) {
-                // They would still be shared: they, and so their arena, are never used again.
-                return;
-            }
-        }
         let needless = ARENAS.lock().release(self);
         drop(needless);
     }
@@ -155,6 +127,6 @@ pub fn at_fork() -> &'static dyn AtFork {
 
 impl std::fmt::Debug for Suballocation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Suballocation({:?})", self.pages())
+        write!(formatter, "Suballocation of {:?}", self.mapping)
     }
 }

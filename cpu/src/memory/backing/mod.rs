@@ -1,32 +1,30 @@
-//! The memory of allocations: small ones are pages of an arena, large ones have a mapping of their own, imported ones are a
-//! mapping of another process's pages.
+//! The memory of allocations: small ones are pages of an arena, large ones have a mapping of their own, and so have all under the
+//! checker, with guard pages around them. Imported ones are a mapping of another process's pages.
 
 mod arena;
-mod block;
 mod error;
 pub mod exports;
-mod guarded;
+mod guards;
 mod mapping;
 mod memory_file;
 mod part;
 mod record;
-mod reserve;
 mod share;
 #[cfg(test)]
 mod tests;
 
 use std::fs::File;
+use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 
 use arena::Suballocation;
 pub use arena::at_fork;
-use block::Block;
 pub use error::ShareError;
 pub use exports::Export;
 use exports::InFiles;
-pub use guarded::Guarded;
 pub use mapping::Mapping;
 use mapping::Pages;
 pub use memory_file::{is_memory_file, memory_file, own_memory_file, reopen};
@@ -34,47 +32,70 @@ pub use part::Part;
 pub use record::Record;
 
 use crate::abi::result::ZeResult;
-use crate::check::{self, Watch};
+use crate::check::{self, Properties, Watch};
 use crate::system::PAGE;
 
 /// From this size on, memory has a mapping of its own, so that freeing returns it to the system at once.
-const OWN_BLOCK_THRESHOLD: usize = 256 << 10;
+const OWN_MAPPING_THRESHOLD: usize = 256 << 10;
 /// The largest alignment that can be asked for.
 pub const MAX_ALIGNMENT: usize = 1 << 30;
 
+/// Whose memory it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// New memory of this process.
+    Own,
+    /// The same under the checker.
+    Guarded,
+    /// Another process's.
+    Import,
+    /// That of a file which is not of this runtime.
+    External,
+}
+
+/// What has the pages.
+#[derive(Debug)]
+enum Owner {
+    Mapping(Mapping),
+    Arena(Suballocation),
+}
+
 /// The memory of an allocation, uninitialised at first.
 #[derive(Debug)]
-pub enum Backing {
-    /// Pages of an arena.
-    Suballocation(Suballocation),
-    /// A mapping.
-    Block(Block),
-    /// A mapping with guard pages, when the checker is on.
-    Guarded(Guarded),
-    /// A file that is not of this runtime.
-    External(Mapping),
-    /// Memory of another process.
-    Import {
-        /// All pages of the allocation.
-        mapping: Mapping,
-        /// The offset of the first byte in them.
-        offset: usize,
-    },
+pub struct Backing {
+    form: Form,
+    /// Taken when it is dropped.
+    owner: Option<Owner>,
+    /// Its pages, in bytes from the beginning of the mapping that has them.
+    pages: Range<usize>,
+    /// Where it begins in the first of them.
+    offset: usize,
+    in_files: InFiles,
+    watch: Option<Arc<Watch>>,
 }
 
 impl Backing {
     /// `size` bytes aligned to `alignment`, a power of two up to [`MAX_ALIGNMENT`], `at_page`, under the checker, too, or not;
     /// `None` when there are none.
     pub fn new(size: usize, alignment: usize, at_page: bool) -> Option<Self> {
-        if check::is_on() && !at_page {
-            Guarded::new(size, alignment).map(Self::Guarded)
-        } else if size >= OWN_BLOCK_THRESHOLD || alignment > PAGE {
+        let backing = if check::is_on() && !at_page {
+            let (mapping, pages, offset) = guards::take(size, alignment)?;
+            Self::of(Form::Guarded, Owner::Mapping(mapping), pages, offset)
+        } else if size >= OWN_MAPPING_THRESHOLD || alignment > PAGE {
             // With a byte more, which costs a page of addresses at most: the end of this allocation, to which a recorded
             // command may have a pointer, is the base of no other one, whose free would make that command an error.
-            Block::new(size.checked_add(1)?, alignment).map(Self::Block)
+            let mapping = Mapping::anonymous(size.checked_add(1)?, alignment)?;
+            Self::whole(Form::Own, mapping, 0)
         } else {
-            Suballocation::new(size).map(Self::Suballocation)
+            let (suballocation, pages) = Suballocation::new(size)?;
+            Self::of(Form::Own, Owner::Arena(suballocation), pages, 0)
+        };
+        let pages = backing.pages()?;
+        if backing.in_files.begin(pages) && backing.form == Form::Guarded {
+            // SAFETY: they are new, so no one uses them.
+            unsafe { pages.close() };
         }
+        Some(backing)
     }
 
     /// The pages of another process's file that hold the allocation of `record`.
@@ -83,49 +104,60 @@ impl Backing {
         let length = usize::try_from(record.offset + record.size - start).ok()?;
         let mapping = Mapping::of_file(file, start, length.checked_next_multiple_of(PAGE)?)?;
         let offset = (record.offset - start) as usize;
-        Some(Self::Import { mapping, offset })
+        Some(Self::whole(Form::Import, mapping, offset))
     }
 
     /// The first `size` bytes of any file that can be mapped, aligned to `alignment`; `None` when it is shorter or the system
     /// refuses.
     pub fn external(file: &File, size: usize, alignment: usize) -> Option<Self> {
-        Mapping::of_external(file, size, alignment).map(Self::External)
+        let mapping = Mapping::of_external(file, size, alignment)?;
+        Some(Self::whole(Form::External, mapping, 0))
+    }
+
+    fn whole(form: Form, mapping: Mapping, offset: usize) -> Self {
+        let pages = 0..mapping.length();
+        Self::of(form, Owner::Mapping(mapping), pages, offset)
+    }
+
+    fn of(form: Form, owner: Owner, pages: Range<usize>, offset: usize) -> Self {
+        Self {
+            form,
+            owner: Some(owner),
+            pages,
+            offset,
+            in_files: InFiles::default(),
+            watch: None,
+        }
+    }
+
+    fn mapping(&self) -> Option<&Mapping> {
+        self.owner.as_ref().map(|owner| match owner {
+            Owner::Mapping(mapping) => mapping,
+            Owner::Arena(suballocation) => suballocation.mapping(),
+        })
+    }
+
+    fn pages(&self) -> Option<Pages<'_>> {
+        self.mapping()?.part(self.pages.clone())
     }
 
     /// Address of the first byte.
     pub fn address(&self) -> usize {
-        match self {
-            Self::Suballocation(suballocation) => suballocation.address(),
-            Self::Block(block) => block.pages().address(),
-            Self::Guarded(guarded) => guarded
-                .pages()
-                .map_or(0, |pages| pages.address() + guarded.offset()),
-            Self::External(mapping) => mapping.address(),
-            Self::Import { mapping, offset } => mapping.address() + offset,
-        }
+        let base = self.mapping().map_or(0, Mapping::address);
+        base + self.pages.start + self.offset
     }
 
     /// The alignment that memory of its form always has.
     pub fn granularity(&self) -> usize {
-        match self {
-            Self::Suballocation(_) | Self::Block(_) | Self::External(_) => PAGE,
-            Self::Guarded(_) | Self::Import { .. } => guarded::MIN_ALIGNMENT,
+        match self.form {
+            Form::Own | Form::External => PAGE,
+            Form::Guarded | Form::Import => guards::MIN_ALIGNMENT,
         }
     }
 
-    /// Whether it is new memory of this process.
-    pub fn is_own(&self) -> bool {
-        !matches!(self, Self::External(_) | Self::Import { .. })
-    }
-
-    /// Its pages, its offset in the first of them, and whether they are in a file; `None` for memory of another process or file.
-    fn own(&self) -> Option<(Pages<'_>, usize, &InFiles)> {
-        match self {
-            Self::Suballocation(it) => Some((it.pages()?, 0, it.in_files())),
-            Self::Block(it) => Some((it.pages(), 0, it.in_files())),
-            Self::Guarded(it) => Some((it.pages()?, it.offset(), it.in_files())),
-            Self::External(_) | Self::Import { .. } => None,
-        }
+    /// Whose memory it is.
+    pub fn form(&self) -> Form {
+        self.form
     }
 
     /// Exports it; `record` describes the allocation, which begins at an offset in its file.
@@ -133,18 +165,53 @@ impl Backing {
     /// # Errors
     /// Those of [`InFiles::export`]; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for memory of another process or file.
     pub fn export(&self, record: impl FnOnce(usize) -> Record) -> ZeResult<Export> {
-        let (pages, offset, in_files) = self.own().ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        if let Some(watch) = self.watched() {
+        let is_own = matches!(self.form, Form::Own | Form::Guarded);
+        let pages = self.pages().filter(|_| is_own);
+        let pages = pages.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        if let Some(watch) = &self.watch {
             watch.release();
         }
-        in_files.export(pages, &record(offset))
+        self.in_files.export(pages, &record(self.offset))
+    }
+
+    /// Has the checker watch memory with guards from now on, as an allocation with these properties: its first byte, all
+    /// addresses, and its pages. Whether its pages are those that its kind of memory needs.
+    pub fn watch(
+        &mut self,
+        properties: impl FnOnce(usize, Range<usize>, Range<usize>) -> Properties,
+    ) -> bool {
+        if self.form == Form::Guarded
+            && let Some(mapping) = self.mapping()
+        {
+            let start = mapping.address();
+            let pages = start + self.pages.start..start + self.pages.end;
+            let whole = start..start + mapping.length();
+            self.watch = check::watch(properties(self.address(), whole, pages));
+        }
+        self.form != Form::Guarded || self.watch.is_some()
     }
 
     /// The checker's side of it, when the checker is on.
     pub fn watched(&self) -> Option<&Arc<Watch>> {
-        match self {
-            Self::Guarded(guarded) => guarded.watched(),
-            _ => None,
+        self.watch.as_ref()
+    }
+}
+
+impl Drop for Backing {
+    fn drop(&mut self) {
+        let Some(pages) = self.pages() else {
+            return;
+        };
+        let was_in_file = self.in_files.end(pages.address());
+        let is_arena = matches!(self.owner, Some(Owner::Arena(_)));
+        // SAFETY: they are freed, so no one uses them.
+        let is_shared = was_in_file && is_arena && unsafe { pages.clear() }.is_err();
+        match (self.owner.take(), &self.watch) {
+            // They, and so their arena, are never used again.
+            (Some(Owner::Arena(suballocation)), _) if is_shared => mem::forget(suballocation),
+            // The checker has a quarantine.
+            (Some(Owner::Mapping(mapping)), Some(watch)) => check::bury(watch, Box::new(mapping)),
+            _ => {}
         }
     }
 }

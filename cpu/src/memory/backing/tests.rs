@@ -8,7 +8,6 @@ use std::thread;
 
 use level_zero_sys as sys;
 
-use super::arena::Suballocation;
 use super::exports::{file_length, read_record};
 use super::mapping::HUGE_PAGE;
 use super::*;
@@ -23,8 +22,13 @@ fn record(offset: usize, size: usize) -> Record {
     }
 }
 
-fn export(block: &Block, record: &Record) -> ZeResult<Export> {
-    block.in_files().export(block.pages(), record)
+/// As the runtime makes a large one, whatever its size.
+fn block(length: usize) -> Backing {
+    Backing::whole(Form::Own, Mapping::anonymous(length, PAGE).unwrap(), 0)
+}
+
+fn export(backing: &Backing, record: &Record) -> ZeResult<Export> {
+    backing.export(|_| *record)
 }
 
 fn words(address: usize, count: usize) -> &'static [AtomicU64] {
@@ -42,8 +46,9 @@ fn file(export: &Export) -> File {
 fn suballocations_have_pages_of_their_own() {
     let mut all = Vec::new();
     for size in (1..30_000).step_by(97) {
-        let suballocation = Suballocation::new(size).unwrap();
+        let suballocation = Backing::new(size, 0, false).unwrap();
         let pages = suballocation.pages().unwrap();
+        assert!(matches!(suballocation.owner, Some(Owner::Arena(_))));
         assert_eq!(pages.address(), suballocation.address());
         assert!(pages.address().is_multiple_of(PAGE) && pages.length() >= size);
         all.push((
@@ -60,17 +65,16 @@ fn suballocations_have_pages_of_their_own() {
 
 #[test]
 fn pages_that_were_exported_are_private_again_when_they_are_used_next() {
-    let first = Suballocation::new(64).unwrap();
+    let first = Backing::new(64, 0, false).unwrap();
     let address = first.address();
     words(address, 1)[0].store(99, Ordering::Relaxed);
-    let exported = first
-        .in_files()
-        .export(first.pages().unwrap(), &record(0, 64))
-        .unwrap();
+    let exported = export(&first, &record(0, 64)).unwrap();
     let file = file(&exported);
     assert_eq!(file.metadata().unwrap().len(), file_length(PAGE));
     drop(first);
-    let next: Vec<_> = (0..2000).map(|_| Suballocation::new(64).unwrap()).collect();
+    let next: Vec<_> = (0..2000)
+        .map(|_| Backing::new(64, 0, false).unwrap())
+        .collect();
     assert!(next.iter().any(|it| it.address() == address));
     words(address, 1)[0].store(7, Ordering::Relaxed);
     let mut bytes = [0; 8];
@@ -80,7 +84,7 @@ fn pages_that_were_exported_are_private_again_when_they_are_used_next() {
 
 #[test]
 fn the_end_of_a_large_allocation_is_the_base_of_no_other() {
-    let sizes = [OWN_BLOCK_THRESHOLD, 1 << 20, 2 * HUGE_PAGE].map(|size| [size; 12]);
+    let sizes = [OWN_MAPPING_THRESHOLD, 1 << 20, 2 * HUGE_PAGE].map(|size| [size; 12]);
     let of = |size: &usize| (*size, Backing::new(*size, 64, false).unwrap());
     let all: Vec<_> = sizes.as_flattened().iter().map(of).collect();
     for (size, one) in &all {
@@ -92,13 +96,13 @@ fn the_end_of_a_large_allocation_is_the_base_of_no_other() {
 #[test]
 fn what_is_exported_keeps_its_bytes_and_shares_them() {
     for length in [PAGE, 1 << 20, 9 << 20] {
-        let block = Block::new(length, PAGE).unwrap();
-        let all = words(block.pages().address(), length / 8);
+        let memory = block(length);
+        let all = words(memory.address(), length / 8);
         // Every third page, so that untouched pages are moved as well.
         for index in (0..all.len()).filter(|index| index / 512 % 3 == 0) {
             all[index].store(index as u64 ^ 0xabcd, Ordering::Relaxed);
         }
-        let export = export(&block, &record(0, length)).unwrap();
+        let export = export(&memory, &record(0, length)).unwrap();
         for (index, word) in all.iter().enumerate() {
             let expected = if index / 512 % 3 == 0 {
                 index as u64 ^ 0xabcd
@@ -119,9 +123,9 @@ fn what_is_exported_keeps_its_bytes_and_shares_them() {
 /// As when a program closes all descriptors, as daemons do, and opens files of its own.
 #[test]
 fn files_of_the_program_with_the_numbers_of_memory_files_are_left_alone() {
-    let block = Block::new(PAGE, PAGE).unwrap();
+    let memory = block(PAGE);
     let exported = record(0, 64);
-    let made = export(&block, &exported).unwrap();
+    let made = export(&memory, &exported).unwrap();
     let program = rustix::fs::memfd_create("program", rustix::fs::MemfdFlags::CLOEXEC);
     let program = File::from(program.unwrap());
     program.write_all_at(&[7; 100], 0).unwrap();
@@ -138,8 +142,8 @@ fn files_of_the_program_with_the_numbers_of_memory_files_are_left_alone() {
     numbers.iter().for_each(|number| unsafe {
         assert_eq!(libc::dup2(program.as_raw_fd(), *number), *number);
     });
-    assert!(export(&block, &exported).is_err());
-    drop(block);
+    assert!(export(&memory, &exported).is_err());
+    drop(memory);
     for number in numbers {
         // SAFETY: the number is that of the duplicate of above, which only this test has.
         let file = unsafe { File::from_raw_fd(number) };
@@ -153,8 +157,8 @@ fn files_of_the_program_with_the_numbers_of_memory_files_are_left_alone() {
 fn no_write_is_lost_while_the_block_moves() {
     const LENGTH: usize = 24 << 20;
     for _ in 0..5 {
-        let block = Block::new(LENGTH, PAGE).unwrap();
-        let all = words(block.pages().address(), LENGTH / 8);
+        let memory = block(LENGTH);
+        let all = words(memory.address(), LENGTH / 8);
         all.iter().for_each(|word| word.store(1, Ordering::Relaxed));
         let done = AtomicBool::new(false);
         let counts: Vec<u64> = thread::scope(|scope| {
@@ -173,7 +177,7 @@ fn no_write_is_lost_while_the_block_moves() {
                 })
                 .collect();
             thread::sleep(std::time::Duration::from_millis(5));
-            export(&block, &record(0, LENGTH)).unwrap();
+            export(&memory, &record(0, LENGTH)).unwrap();
             thread::sleep(std::time::Duration::from_millis(5));
             done.store(true, Ordering::Relaxed);
             writers.into_iter().map(|it| it.join().unwrap()).collect()
@@ -185,20 +189,20 @@ fn no_write_is_lost_while_the_block_moves() {
 
 #[test]
 fn a_record_says_until_it_is_struck_out_what_there_is() {
-    let block = Block::new(PAGE, PAGE).unwrap();
+    let memory = block(PAGE);
     let exported = record(128, 200);
-    let export = export(&block, &exported).unwrap();
+    let export = export(&memory, &exported).unwrap();
     let file = file(&export);
     assert_eq!(read_record(&file), Some(Some(exported)));
-    drop(block);
+    drop(memory);
     assert_eq!(read_record(&file), Some(None));
 }
 
 #[test]
 fn a_record_of_more_than_the_pages_is_none() {
-    let block = Block::new(PAGE, PAGE).unwrap();
+    let memory = block(PAGE);
     let honest = record(0, 200);
-    let export = export(&block, &honest).unwrap();
+    let export = export(&memory, &honest).unwrap();
     let file = file(&export);
     let more = PAGE as u64 + 1;
     let kind = sys::ze_memory_type_t(9);
@@ -234,12 +238,11 @@ fn a_record_of_more_than_the_pages_is_none() {
 
 #[test]
 fn memory_that_is_shared_from_the_beginning_can_be_exported() {
-    let small = Suballocation::new(800).unwrap();
-    let pages = small.pages().unwrap();
-    assert!(small.in_files().put(pages));
+    let small = Backing::new(800, 0, false).unwrap();
+    assert!(small.in_files.put(small.pages().unwrap()));
     let all = words(small.address(), 100);
     all[3].store(5, Ordering::Relaxed);
-    let export = small.in_files().export(pages, &record(0, 800)).unwrap();
+    let export = export(&small, &record(0, 800)).unwrap();
     let mut bytes = [0; 8];
     file(&export).read_exact_at(&mut bytes, 24).unwrap();
     assert_eq!(u64::from_le_bytes(bytes), 5);

@@ -1,20 +1,37 @@
-//! Addresses for the checker's allocations: inaccessible pages, mapped in large pieces, as each allocation takes guard pages
+//! Memory with guard pages around it, for the checker: pieces of large inaccessible mappings, as each allocation takes guard pages
 //! and may have only one page of its own.
+
+use std::ops::Range;
 
 use zeusm_process::{Local, Mutex};
 
 use super::mapping::{HUGE_PAGE_THRESHOLD, Mapping};
+use crate::check::GUARD;
 use crate::system::PAGE;
 
-/// The length of a piece.
+/// Allocations are aligned to this when the caller does not ask for more: a cache line, and any SIMD vector.
+pub const MIN_ALIGNMENT: usize = 64;
+
+/// The length of a large mapping.
 const PIECE: usize = 256 << 20;
 
-/// What is left of the last piece. The child of a fork begins another one.
+/// What is left of the last one. The child of a fork begins another one.
 static REST: Local<Mutex<Option<Mapping>>> = Local::new();
+
+/// A mapping for `size` bytes aligned to `alignment`, with the range of their pages in it and their offset in the first of these:
+/// they end as close to the end of their pages as the alignment permits. `None` when there are none.
+pub fn take(size: usize, alignment: usize) -> Option<(Mapping, Range<usize>, usize)> {
+    let alignment = alignment.max(MIN_ALIGNMENT);
+    let before = GUARD.next_multiple_of(alignment.max(PAGE));
+    let length = size.checked_next_multiple_of(PAGE)?;
+    let whole = length.checked_add(before)?.checked_add(GUARD)?;
+    let offset = (length - size) / alignment * alignment;
+    Some((closed(whole, alignment)?, before..before + length, offset))
+}
 
 /// `length` bytes of inaccessible pages, aligned to `alignment`; `None` when the system refuses. Large ones are a mapping of
 /// their own, with huge pages.
-pub fn take(length: usize, alignment: usize) -> Option<Mapping> {
+fn closed(length: usize, alignment: usize) -> Option<Mapping> {
     if length >= HUGE_PAGE_THRESHOLD || alignment >= HUGE_PAGE_THRESHOLD {
         return Mapping::closed(length, alignment);
     }
@@ -51,7 +68,7 @@ mod tests {
         let mut taken: Vec<Mapping> = Vec::new();
         for index in 0..3000_usize {
             let alignment = PAGE << (index % 9);
-            let mapping = take(100_000 + index, alignment).unwrap();
+            let mapping = closed(100_000 + index, alignment).unwrap();
             assert!(mapping.address().is_multiple_of(alignment));
             assert!(mapping.length() >= 100_000 + index);
             taken.push(mapping);
@@ -63,7 +80,7 @@ mod tests {
         let disjoint = |pair: &[Mapping]| pair[0].address() + pair[0].length() <= pair[1].address();
         assert!(taken.windows(2).all(disjoint));
         assert!(
-            take(HUGE_PAGE_THRESHOLD, 1 << 30)
+            closed(HUGE_PAGE_THRESHOLD, 1 << 30)
                 .unwrap()
                 .address()
                 .is_multiple_of(1 << 30)
