@@ -38,7 +38,7 @@ pub struct Received {
 pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
     if exports::is_own(handle) {
         let files = imported_file::lock();
-        let descriptor = duplicate(handle)?;
+        let descriptor = duplicate(handle, &files)?;
         return Ok(Received { descriptor, files });
     }
     let process = handle.process;
@@ -65,18 +65,13 @@ pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
 }
 
 /// The descriptor of memory of this process.
-fn duplicate(handle: &IpcHandle) -> Result<Option<OwnedFd>, Error> {
+fn duplicate(handle: &IpcHandle, files: &ImportedFiles) -> Result<Option<OwnedFd>, Error> {
     let process = handle.process;
-    let exported = match exports::find(handle) {
-        Status::Forged => return Err(Error::Forged { process }),
-        Status::Freed => return Err(Error::Freed { process }),
-        Status::Live(exported) => exported,
-    };
-    let descriptor = exported.descriptor().ok_or(Error::Freed { process })?;
-    let duplicate = descriptor.map(|it| rustix::io::fcntl_dupfd_cloexec(it, 3));
-    duplicate
-        .transpose()
-        .map_err(|cause| shortage(cause.into()))
+    match exports::find(handle, files)? {
+        Status::Forged => Err(Error::Forged { process }),
+        Status::Freed => Err(Error::Freed { process }),
+        Status::Live(descriptor) => Ok(descriptor),
+    }
 }
 
 fn shortage(cause: io::Error) -> Error {

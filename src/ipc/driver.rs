@@ -9,6 +9,7 @@ use level_zero_sys as sys;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::process::Resource;
+use zeusm_process::{FIRST_DESCRIPTOR, FileId};
 
 use super::Error;
 use super::driver_descriptor::DriverDescriptor;
@@ -63,26 +64,12 @@ impl DriverHandle {
         Ok(Self(handle.data.map(|byte| byte as u8)))
     }
 
-    /// Releases it, if the driver has that function (since specification 1.6) and it is the CPU runtime. Intel's driver
-    /// releases its handles with the memory; with several GPUs, descriptors of other files were closed in programs that
-    /// called it, and in none that did not.
-    pub fn put(&self, context: &Context) {
-        if !context.driver().is_cpu_runtime() {
-            return;
-        }
-        if let Some(put) = context.library().extensions().zeMemPutIpcHandle {
-            // A failure is ignored: the driver releases the handle with the memory.
-            // SAFETY: the context is alive and made the handle.
-            let _ = unsafe { put(context.handle(), self.handle()) };
-        }
-    }
-
     /// Maps the memory; `received` is the handle's descriptor in this process, which made the handle if `is_own`.
     ///
     /// Older drivers of Intel interpret the number in the handle as a descriptor of this process, newer ones as one of the
-    /// exporting process unless it was changed. The descriptor therefore gets the same number here as there. If that number
-    /// is in use, the new number is written into the handle. In the exporting process, Intel's driver refuses the numbers of
-    /// descriptors that it has exported and closed, so that other ones are tried.
+    /// exporting process unless it was changed, which may name another file by now. So it is changed, to a higher one. In the
+    /// exporting process, Intel's driver refuses the numbers of descriptors that it has exported and closed, so that other
+    /// ones are tried.
     ///
     /// # Safety
     /// A driver of the same kind, in a trusted process, must have made the handle, with `received` as its descriptor:
@@ -102,7 +89,8 @@ impl DriverHandle {
             what: "cannot duplicate the descriptor of the memory",
             cause,
         };
-        let mut passed = DriverDescriptor::new(received, self.descriptor()).map_err(system)?;
+        let number = self.descriptor().saturating_add(1);
+        let mut passed = DriverDescriptor::new(received, number).map_err(system)?;
         let mut attempts = if is_own { ATTEMPTS } else { 1 };
         loop {
             // SAFETY: as above.
@@ -155,24 +143,31 @@ impl DriverHandle {
         std::array::from_fn(|index| self.0[4 + index])
     }
 
-    /// A duplicate of that descriptor in this process, if it is one: Intel's driver closes its own when another allocation
-    /// of the same pool is freed.
+    /// The descriptor's file in this process, if the number is that of a descriptor.
+    pub fn file(&self) -> Option<FileId> {
+        FileId::of(self.borrowed()?)
+    }
+
+    /// A duplicate of that descriptor in this process, if it is one.
     ///
     /// # Errors
     /// That of the system for any other reason than that it is no descriptor.
     pub fn duplicate(&self) -> io::Result<Option<OwnedFd>> {
-        let number = self.descriptor();
-        if number < 0 {
+        let Some(theirs) = self.borrowed() else {
             return Ok(None);
-        }
-        // SAFETY: the driver has just returned the number of a descriptor that it keeps open. Any other number gives an
-        // error, and not undefined behaviour.
-        let theirs = unsafe { BorrowedFd::borrow_raw(number) };
-        match rustix::io::fcntl_dupfd_cloexec(theirs, 0) {
+        };
+        match rustix::io::fcntl_dupfd_cloexec(theirs, FIRST_DESCRIPTOR) {
             Ok(own) => Ok(Some(own)),
             Err(Errno::BADF) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn borrowed(&self) -> Option<BorrowedFd<'_>> {
+        let number = self.descriptor();
+        // SAFETY: the system is asked about the number or duplicates it. One without an open file is an error, and not
+        // undefined behaviour.
+        (number >= 0).then(|| unsafe { BorrowedFd::borrow_raw(number) })
     }
 
     /// The handle with another descriptor.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::exported::Exported;
+use super::exports::Exported;
 use super::handle::IpcHandle;
 use super::{Error, exports, identity, server};
 use crate::pool;
@@ -13,15 +13,6 @@ use crate::usm::{Allocation, Kind, Memory, UsmKind};
 /// freed; a fork's child makes its own.
 #[derive(Debug)]
 struct Export(u64);
-
-impl Export {
-    fn new(allocation: &Allocation) -> Result<Self, Error> {
-        // A pool's block is a part of the driver's allocation, which can only be exported from its base.
-        let address = allocation.as_ptr().addr();
-        let memory = allocation.context().driver_attributes(address)?;
-        exports::insert(memory.base, || Exported::new(allocation, memory)).map(Self)
-    }
-}
 
 impl Drop for Export {
     fn drop(&mut self) {
@@ -58,11 +49,12 @@ impl IpcHandle {
         let boot = identity::boot_id()?;
         let short = Error::is_short_of_descriptors;
         pool::retry_if(short, || server::start(exports::token()?))?;
-        let export = allocation.export(|| pool::retry_if(short, || Export::new(allocation)))?;
+        let make = || exports::insert(allocation).map(Export);
+        let export = allocation.export(|| pool::retry_if(short, make))?;
         let export: Arc<Export> = export.ok_or(Error::NothingToShare {
             reason: "the memory was exported in another way",
         })?;
-        let handle = exports::handle(export.0, |token, exported| {
+        let make = |token, exported: &Exported| {
             let memory = &exported.memory;
             Self {
                 boot,
@@ -71,15 +63,16 @@ impl IpcHandle {
                 kind: memory.kind,
                 token,
                 export: export.0,
-                driver_handle: exported.driver_handle(),
+                driver_handle: exported.driver_handle,
                 allocation_id: memory.id,
                 allocation_size: memory.size as u64,
                 offset: (allocation.as_ptr().addr() - memory.base + range.start) as u64,
                 size: range.len() as u64,
                 tag: Default::default(),
             }
-        });
-        handle.ok_or(Error::Closed)
+        };
+        let handle = pool::retry_if(short, || exports::handle(export.0, &make));
+        handle?.ok_or(Error::Closed)
     }
 
     /// Makes a handle of a range of typed memory, which returns no slices from then on.

@@ -1,16 +1,19 @@
 //! The exports of this process. Each is of an allocation of zeusm's, of which several may be in one allocation of the driver's.
 
 use std::collections::HashMap;
-use std::io;
-use std::sync::{Arc, Weak};
+use std::collections::hash_map::Entry;
+use std::os::fd::OwnedFd;
 
 use rustix::rand::GetRandomFlags;
-use zeusm_process::{Local, Mutex};
+use zeusm_process::{FileId, Local, Mutex};
 
-use super::Error;
 use super::authentication::Key;
-use super::exported::Exported;
+use super::driver::{self, DriverHandle};
 use super::handle::IpcHandle;
+use super::imported_file::ImportedFiles;
+use super::{Error, imported_file};
+use crate::context::Context;
+use crate::usm::{Allocation, PointerAttributes};
 
 /// A random number that identifies the process, in handles and in the name of its socket.
 pub type Token = [u8; 16];
@@ -19,10 +22,23 @@ struct Exports {
     token: Token,
     /// The key of the handles' authentication tags.
     key: Key,
-    /// By the exports' random ids.
-    live: HashMap<u64, Arc<Exported>>,
-    /// By the first address of the driver's allocation.
-    by_base: HashMap<usize, Weak<Exported>>,
+    /// The first addresses of the driver's allocations, by the random ids of the exports.
+    live: HashMap<u64, usize>,
+    /// By first address.
+    exported: HashMap<usize, Exported>,
+}
+
+/// An allocation of the driver's that is exported as a whole: a pool's slab, of which blocks are exported, is one.
+pub struct Exported {
+    context: Context,
+    /// The handle begins with a descriptor of the driver's, the only one that this process keeps.
+    pub driver_handle: DriverHandle,
+    /// The descriptor's file, if the driver uses one.
+    file: Option<FileId>,
+    /// The driver's allocation.
+    pub memory: PointerAttributes,
+    /// The number of exports.
+    count: usize,
 }
 
 /// The status of the export that a handle names.
@@ -31,8 +47,8 @@ pub enum Status {
     Forged,
     /// The memory has been freed, or the program has closed its descriptor.
     Freed,
-    /// The export is live.
-    Live(Arc<Exported>),
+    /// The export is live; a duplicate of the descriptor, if the driver uses one.
+    Live(Option<OwnedFd>),
 }
 
 /// Empty in a fork's child, which has exports of its own.
@@ -52,23 +68,35 @@ pub fn is_own(handle: &IpcHandle) -> bool {
     exports.as_ref().is_some_and(|it| it.token == handle.token)
 }
 
-/// Adds an export that is, or is a part of, the driver's allocation at `base`, which `make` exports unless it is. Returns its id.
+/// Exports an allocation; returns the export's id.
 ///
 /// # Errors
-/// Those of `make`, and [`Error::System`] when the system has no random numbers.
-pub fn insert(base: usize, make: impl FnOnce() -> Result<Exported, Error>) -> Result<u64, Error> {
-    let shared = with(|exports| Ok(exports.by_base.get(&base).and_then(Weak::upgrade)))?;
-    let made = match shared {
-        Some(shared) => shared,
-        None => Arc::new(make()?),
-    };
+/// Those of the driver, explained, and [`Error::System`] when the system has no random numbers.
+pub fn insert(allocation: &Allocation) -> Result<u64, Error> {
+    // A pool's block is a part of the driver's allocation, which can only be exported from its base.
+    let context = allocation.context();
+    let memory = context.driver_attributes(allocation.as_ptr().addr())?;
+    // The driver may open or close its descriptors of exported memory when a handle of this process is opened.
+    let _files = imported_file::lock();
     with(|exports| {
-        // Another thread may have made one meanwhile.
-        let shared = exports.by_base.get(&base).and_then(Weak::upgrade);
-        let shared = shared.unwrap_or_else(|| Arc::clone(&made));
         let id = u64::from_ne_bytes(random()?);
-        exports.by_base.insert(base, Arc::downgrade(&shared));
-        exports.live.insert(id, shared);
+        let base = memory.base;
+        let exported = match exports.exported.entry(base) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let driver_handle = DriverHandle::get(context, base)
+                    .map_err(|cause| driver::explain(allocation.device(), memory.size, cause))?;
+                place.insert(Exported {
+                    context: context.clone(),
+                    driver_handle,
+                    file: driver_handle.file(),
+                    memory,
+                    count: 0,
+                })
+            }
+        };
+        exported.count += 1;
+        exports.live.insert(id, base);
         Ok(id)
     })
 }
@@ -77,65 +105,115 @@ pub fn insert(base: usize, make: impl FnOnce() -> Result<Exported, Error>) -> Re
 pub fn remove(id: u64) {
     let mut exports = EXPORTS.get_or_default().lock();
     let removed = exports.as_mut().and_then(|exports| {
-        let removed = exports.live.remove(&id)?;
-        if Arc::strong_count(&removed) == 1 {
-            exports.by_base.remove(&removed.memory.base);
-        }
-        Some(removed)
+        let base = exports.live.remove(&id)?;
+        let Entry::Occupied(mut exported) = exports.exported.entry(base) else {
+            return None;
+        };
+        exported.get_mut().count -= 1;
+        (exported.get().count == 0).then(|| exported.remove())
     });
-    // Outside the lock, as the drop calls the driver.
+    // Outside the lock, as the drop may end a context.
     drop(exports);
     drop(removed);
 }
 
 /// A handle that `make` makes of an export of this process, authenticated; `None` when the program has closed its descriptor.
-pub fn handle(id: u64, make: impl FnOnce(Token, &Exported) -> IpcHandle) -> Option<IpcHandle> {
-    let exports = EXPORTS.get_or_default().lock();
-    let exports = exports.as_ref()?;
-    let exported = exports.live.get(&id)?;
-    exported.descriptor()?;
-    Some(make(exports.token, exported).authenticated(&exports.key))
-}
-
-/// The status of the export that a handle names.
-pub fn find(handle: &IpcHandle) -> Status {
-    let exports = EXPORTS.get_or_default().lock();
-    let own = exports.as_ref().filter(|it| it.token == handle.token);
-    let Some(own) = own.filter(|it| handle.is_authenticated_by(&it.key)) else {
-        return Status::Forged;
-    };
-    let found = own.live.get(&handle.export);
-    let open = found.filter(|exported| exported.descriptor().is_some());
-    open.map_or(Status::Freed, |exported| Status::Live(Arc::clone(exported)))
-}
-
-fn with<T>(use_it: impl FnOnce(&mut Exports) -> io::Result<T>) -> Result<T, Error> {
+///
+/// # Errors
+/// [`Error::System`] when no descriptor is free.
+pub fn handle(
+    id: u64,
+    make: impl FnOnce(Token, &Exported) -> IpcHandle,
+) -> Result<Option<IpcHandle>, Error> {
+    let files = imported_file::lock();
     let mut exports = EXPORTS.get_or_default().lock();
-    let there = match &mut *exports {
-        Some(there) => Ok(there),
-        none => Exports::new().map(|new| none.insert(new)),
+    let Some(exports) = exports.as_mut() else {
+        return Ok(None);
     };
-    there.and_then(use_it).map_err(|cause| Error::System {
-        what: "cannot make a secret (getrandom)",
-        cause,
-    })
+    let (token, key) = (exports.token, exports.key);
+    let Some(exported) = exports.of(id) else {
+        return Ok(None);
+    };
+    let is_open = exported.descriptor(&files)?.is_some();
+    Ok(is_open.then(|| make(token, exported).authenticated(&key)))
+}
+
+/// The status of the export that a handle names. The memory is not freed meanwhile: its owner removes the export before.
+///
+/// # Errors
+/// [`Error::System`] when no descriptor is free.
+pub fn find(handle: &IpcHandle, files: &ImportedFiles) -> Result<Status, Error> {
+    let mut exports = EXPORTS.get_or_default().lock();
+    let own = exports.as_mut().filter(|it| it.token == handle.token);
+    let Some(own) = own.filter(|it| handle.is_authenticated_by(&it.key)) else {
+        return Ok(Status::Forged);
+    };
+    let descriptor = match own.of(handle.export) {
+        Some(exported) => exported.descriptor(files)?,
+        None => None,
+    };
+    Ok(descriptor.map_or(Status::Freed, Status::Live))
+}
+
+fn with<T>(use_it: impl FnOnce(&mut Exports) -> Result<T, Error>) -> Result<T, Error> {
+    let mut exports = EXPORTS.get_or_default().lock();
+    match &mut *exports {
+        Some(there) => use_it(there),
+        none => use_it(none.insert(Exports::new()?)),
+    }
 }
 
 impl Exports {
-    fn new() -> io::Result<Self> {
+    fn new() -> Result<Self, Error> {
         Ok(Self {
             token: random()?,
             key: Key(random()?),
             live: HashMap::new(),
-            by_base: HashMap::new(),
+            exported: HashMap::new(),
         })
+    }
+
+    /// What an export is a part of.
+    fn of(&mut self, id: u64) -> Option<&mut Exported> {
+        self.exported.get_mut(self.live.get(&id)?)
+    }
+}
+
+impl Exported {
+    /// A duplicate of its descriptor, if the driver uses one; `None` when the program has closed it. The lock stays taken until
+    /// the duplicate is closed, for [`DriverDescriptor`](super::driver_descriptor::DriverDescriptor).
+    ///
+    /// Intel's driver closes its descriptor when another allocation of the same pool of its own is freed, and then has another.
+    fn descriptor(&mut self, _: &ImportedFiles) -> Result<Option<Option<OwnedFd>>, Error> {
+        let Some(file) = self.file else {
+            return Ok(Some(None));
+        };
+        if self.driver_handle.file() != Some(file) {
+            match DriverHandle::get(&self.context, self.memory.base) {
+                Ok(another) => self.driver_handle = another,
+                Err(_) => return Ok(None),
+            }
+        }
+        let duplicate = self.driver_handle.duplicate().map_err(|cause| {
+            let what = "cannot duplicate the descriptor of the memory";
+            Error::System { what, cause }
+        })?;
+        // The number may be that of another file by now.
+        Ok(duplicate
+            .filter(|it| FileId::of(it) == Some(file))
+            .map(Some))
     }
 }
 
 /// Random bytes that no other process can guess.
-fn random<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
+fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], Error> {
     let mut bytes = [0; LENGTH];
     // Requests of up to 256 bytes are not interrupted (Linux, getrandom(2)).
-    rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty()))?;
+    let filled =
+        rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty()));
+    filled.map_err(|cause| Error::System {
+        what: "cannot make a secret (getrandom)",
+        cause: cause.into(),
+    })?;
     Ok(bytes)
 }

@@ -42,16 +42,13 @@ struct DriverMapping {
     size: usize,
     kind: UsmKind,
     file: Option<FileKey>,
-    /// Its addresses; `None` until the size is known.
+    /// Its addresses; `None` in the drop.
     range: Option<MappedRange>,
 }
 
-/// The current mappings of one allocation, in any context. The lock is held while the owner is queried and the driver maps
-/// the memory, so that two threads do not map it twice in one context.
-type Mappings = Arc<Mutex<Vec<Weak<Owned<DriverMapping>>>>>;
-
-/// All mappings of this process.
-static MAPPED: Local<Mutex<HashMap<AllocationKey, Mappings>>> = Local::new();
+/// All mappings of this process, by allocation, context and device.
+static MAPPED: Local<Mutex<Mappings>> = Local::new();
+type Mappings = HashMap<(AllocationKey, usize, usize), Weak<Owned<DriverMapping>>>;
 
 impl IpcHandle {
     /// Opens the memory on `device` in `context`. If a mapping of it exists in the context, that mapping is returned.
@@ -82,12 +79,6 @@ impl IpcHandle {
                 name: device.to_string(),
             });
         }
-        let mappings = mappings_of(self.allocation_key());
-        let mut mappings = mappings.lock();
-        let is_same =
-            |it: &Arc<Owned<DriverMapping>>| it.context == *context && it.device == *device;
-        // Before the lock of the files, which the drop of a mapping takes: another thread may drop its last reference now.
-        let known = mappings.iter().filter_map(Weak::upgrade).find(is_same);
         // The owner is also queried when a mapping exists, as it may have freed the memory, and the handle may be forged.
         let received = descriptor::receive(self)?;
         if exports::is_own(self) && !imported_file::is_recognised(device.driver())? {
@@ -95,19 +86,7 @@ impl IpcHandle {
                 device: device.to_string(),
             });
         }
-        let mapped = match known {
-            Some(mapped) => {
-                drop(received);
-                mapped
-            }
-            None => {
-                let mapped = DriverMapping::new(self, context, device, received)?;
-                let mapped = Arc::new(Owned::new(mapped));
-                mappings.retain(|it| it.strong_count() > 0);
-                mappings.push(Arc::downgrade(&mapped));
-                mapped
-            }
-        };
+        let mapped = DriverMapping::of(self, context, device, received)?;
         // The range is checked against the driver's size of the mapping, not the handle's.
         if self.offset + self.size > mapped.size as u64 {
             let reason = "the memory that they open is smaller than they say";
@@ -123,19 +102,6 @@ impl IpcHandle {
             mapped,
         })
     }
-}
-
-/// The mappings of an allocation. Allocations without a mapping are removed when another one is added.
-fn mappings_of(key: AllocationKey) -> Mappings {
-    let mut mapped = MAPPED.get_or_default().lock();
-    if let Some(mappings) = mapped.get(&key) {
-        return Arc::clone(mappings);
-    }
-    // An entry with one reference is used by no other thread, so its lock is free.
-    mapped.retain(|_, mappings| {
-        Arc::strong_count(mappings) > 1 || mappings.lock().iter().any(|it| it.strong_count() > 0)
-    });
-    Arc::clone(mapped.entry(key).or_default())
 }
 
 impl Mapping {
@@ -177,41 +143,48 @@ impl Mapping {
 }
 
 impl DriverMapping {
-    fn new(
+    /// The mapping of a handle's memory in the context, which there may be already. The lock of the files is taken until it is
+    /// known, so that two threads do not map it twice.
+    fn of(
         handle: &IpcHandle,
         context: &Context,
         device: &Device,
-        received: Received,
-    ) -> Result<Self, Error> {
+        mut received: Received,
+    ) -> Result<Arc<Owned<Self>>, Error> {
         let memory = handle.allocation_key();
-        let Received {
-            descriptor,
-            mut files,
-        } = received;
+        let key = (memory, context.handle().addr(), device.handle().addr());
+        let mut mapped = MAPPED.get_or_default().lock();
+        if let Some(known) = mapped.get(&key).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        let descriptor = received.descriptor.take();
         let file = descriptor.as_ref().and_then(FileId::of);
         let file = imported_file::key(file, device)?;
+        let files = &mut received.files;
         let pointer = files.map(file, &memory, context, || {
             Self::open(handle, context, device, descriptor)
         })?;
-        // The drop of the mapping takes the lock.
-        drop(files);
-        let mut mapped = Self {
+        let found = context.driver_attributes(pointer).inspect_err(|_| {
+            // SAFETY: it was mapped above, and no one uses it.
+            let unused = unsafe { DroppedMapping::new(memory, context.clone(), pointer) };
+            files.unmap(file, unused);
+        })?;
+        // The driver may have mapped it into a larger allocation of its own.
+        let before = pointer.saturating_sub(found.base);
+        let size = found.size.saturating_sub(before);
+        let new = Arc::new(Owned::new(Self {
             memory,
             context: context.clone(),
             device: device.clone(),
             pointer,
-            size: 0,
-            kind: handle.kind,
+            size,
+            kind: found.kind,
             file,
-            range: None,
-        };
-        // An error drops the mapping, which closes it.
-        let found = context.driver_attributes(pointer)?;
-        // The driver may have mapped it into a larger allocation of its own.
-        let before = pointer.saturating_sub(found.base);
-        (mapped.size, mapped.kind) = (found.size.saturating_sub(before), found.kind);
-        mapped.range = Some(MappedRange::new(pointer..pointer + mapped.size));
-        Ok(mapped)
+            range: Some(MappedRange::new(pointer..pointer + size)),
+        }));
+        mapped.retain(|_, it| it.strong_count() > 0);
+        mapped.insert(key, Arc::downgrade(&new));
+        Ok(new)
     }
 
     /// The address at which the driver maps the whole allocation.
@@ -278,24 +251,27 @@ mod tests {
     }
 
     #[test]
-    fn only_allocations_in_use_stay_known() {
+    fn memory_is_mapped_once_in_a_context_and_known_while_it_is() {
         let device = Runtime::get().unwrap().default_device().unwrap();
-        let context = Context::new(device.driver()).unwrap();
-        let memory = Allocation::direct(&context, &device, UsmKind::Shared, 4096, 0).unwrap();
+        let contexts = [(); 2].map(|()| Context::new(device.driver()).unwrap());
+        let memory = Allocation::direct(&contexts[0], &device, UsmKind::Shared, 4096, 0).unwrap();
         let handle = IpcHandle::new(&memory, 0..4096).unwrap();
-        let mapping = handle.open(&context, &device).unwrap();
-        let is_known = |key| MAPPED.get_or_default().lock().contains_key(&key);
-        let open = handle.allocation_key();
-        let [unused, opening, next] = [1, 2, 3].map(|id| ([0xa5; 16], id, [0; 60]));
-        drop(mappings_of(unused));
-        // A thread that opens a handle holds this lock, which must not be waited for.
-        let mappings = mappings_of(opening);
-        let guard = mappings.lock();
-        drop(mappings_of(next));
-        assert!(!is_known(unused));
-        assert!(is_known(opening) && is_known(open));
-        drop((guard, mapping));
-        drop(mappings_of(unused));
-        assert!(!is_known(open));
+        let open = |context| handle.open(context, &device).unwrap();
+        let known = || {
+            let mapped = MAPPED.get_or_default().lock();
+            let of_handle = mapped
+                .iter()
+                .filter(|(key, _)| key.0 == handle.allocation_key());
+            of_handle.filter(|(_, it)| it.strong_count() > 0).count()
+        };
+        let [one, same, other] = [0, 0, 1].map(|number| open(&contexts[number]));
+        assert_eq!(one.as_ptr(), same.as_ptr());
+        assert_ne!(one.as_ptr(), other.as_ptr());
+        assert_eq!(known(), 2);
+        drop((one, other));
+        assert_eq!(known(), 1);
+        drop(same);
+        assert_eq!(known(), 0);
+        open(&contexts[0]);
     }
 }

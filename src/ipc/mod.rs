@@ -31,7 +31,6 @@ mod driver;
 mod driver_descriptor;
 mod error;
 mod export;
-mod exported;
 mod exports;
 mod handle;
 mod identity;

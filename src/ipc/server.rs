@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::Arc;
@@ -15,15 +16,15 @@ use rustix::net::{
 };
 use zeusm_process::{AtFork, ForkLock, Mutex, OwnDescriptor, at_fork};
 
-use super::Error;
 use super::exports::{self, Status, Token};
 use super::handle::IpcHandle;
 use super::socket::{FORGED, FREED, LIVE, LIVE_WITH_DESCRIPTOR, check_client, name, peer_user};
+use super::{Error, imported_file};
 
 /// The timeout for one connection, which blocks the others meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The delay between two attempts to accept while descriptors or memory are short.
+/// The delay between two attempts to accept, or to answer, while descriptors or memory are short.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// The delay between two attempts to bind the address of a former server, which may answer a client until the timeout.
@@ -160,22 +161,31 @@ fn answer(mut stream: &UnixStream) -> io::Result<()> {
     check_client(rustix::process::geteuid(), peer_user(stream)?)?;
     let mut bytes = [0; IpcHandle::LENGTH];
     stream.read_exact(&mut bytes)?;
-    let found = IpcHandle::from_bytes(&bytes).map_or(Status::Forged, |it| exports::find(&it));
-    let descriptor = match &found {
-        Status::Live(exported) => exported.descriptor(),
-        _ => None,
+    let Ok(handle) = IpcHandle::from_bytes(&bytes) else {
+        return send(stream, FORGED, None);
     };
-    let status = match (&found, &descriptor) {
-        (Status::Forged, _) => FORGED,
-        (_, None) => FREED,
-        (_, Some(None)) => LIVE,
-        (_, Some(Some(_))) => LIVE_WITH_DESCRIPTOR,
-    };
+    loop {
+        // Until the duplicate is closed.
+        let files = imported_file::lock();
+        match exports::find(&handle, &files) {
+            Ok(Status::Forged) => return send(stream, FORGED, None),
+            Ok(Status::Freed) => return send(stream, FREED, None),
+            Ok(Status::Live(None)) => return send(stream, LIVE, None),
+            Ok(Status::Live(Some(descriptor))) => {
+                return send(stream, LIVE_WITH_DESCRIPTOR, Some(descriptor));
+            }
+            Err(_) => drop(files),
+        }
+        thread::sleep(RETRY_DELAY);
+    }
+}
+
+fn send(stream: &UnixStream, status: u8, descriptor: Option<OwnedFd>) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if let Some(Some(descriptor)) = &descriptor {
-        let descriptors = std::slice::from_ref(descriptor);
-        control.push(SendAncillaryMessage::ScmRights(descriptors));
+    let descriptors = descriptor.as_ref().map(AsFd::as_fd);
+    if descriptors.is_some() {
+        control.push(SendAncillaryMessage::ScmRights(descriptors.as_slice()));
     }
     let status = [status];
     let content = [IoSlice::new(&status)];

@@ -381,9 +381,6 @@ pub struct ze_group_size_t {
 /// `zeCommandListHostSynchronize` (1.6).
 pub type ze_pfnCommandListHostSynchronize_t =
     Option<unsafe extern "C" fn(ze_command_list_handle_t, u64) -> ze_result_t>;
-/// `zeMemPutIpcHandle` (1.6).
-pub type ze_pfnMemPutIpcHandle_t =
-    Option<unsafe extern "C" fn(ze_context_handle_t, ze_ipc_mem_handle_t) -> ze_result_t>;
 /// `zeDriverGetLastErrorDescription` (1.6).
 pub type ze_pfnDriverGetLastErrorDescription_t =
     Option<unsafe extern "C" fn(ze_driver_handle_t, *mut *const c_char) -> ze_result_t>;
@@ -426,8 +423,6 @@ pub struct zes_device_ext_properties_t {
 pub struct ExtensionFunctions {
     /// Waits for an immediate list.
     pub zeCommandListHostSynchronize: ze_pfnCommandListHostSynchronize_t,
-    /// Releases an IPC handle.
-    pub zeMemPutIpcHandle: ze_pfnMemPutIpcHandle_t,
     /// Describes the thread's last error.
     pub zeDriverGetLastErrorDescription: ze_pfnDriverGetLastErrorDescription_t,
     /// Returns the device that a sub-device is part of.
@@ -446,7 +441,6 @@ impl ExtensionFunctions {
         unsafe {
             Self {
                 zeCommandListHostSynchronize: symbol(library, c"zeCommandListHostSynchronize"),
-                zeMemPutIpcHandle: symbol(library, c"zeMemPutIpcHandle"),
                 zeDriverGetLastErrorDescription: symbol(
                     library,
                     c"zeDriverGetLastErrorDescription",

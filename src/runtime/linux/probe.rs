@@ -1,23 +1,24 @@
 //! Probes a driver in a child process, as drivers may abort, crash or hang.
 
-use std::fmt::Write as _;
-use std::io::{self, PipeReader, Read, Write};
+use std::fs::File;
+use std::io::{self, Write};
 use std::mem;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::panic::{self, AssertUnwindSafe};
+use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::fs::MemfdFlags;
 
 /// The timeout of a probe.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// The interval of queries whether the child is running.
-const POLL: Duration = Duration::from_millis(20);
-/// The maximum number of bytes that are stored of a child's output beside the results, as a driver with tracing may write
-/// without limit.
-const MAX_OUTPUT: usize = 1 << 16;
-/// The first character of result lines; other lines are the driver's own output.
-const RESULT_MARK: char = '\u{1}';
-/// The maximum number of characters of the driver's output in a message.
-const MAX_QUOTED: usize = 300;
+const POLL: Duration = Duration::from_millis(5);
+/// The maximum number of bytes that a child writes to a file: a driver with tracing may write without limit.
+const MAX_OUTPUT: u64 = 64 << 20;
+/// The maximum number of bytes of the driver's output in a message.
+const MAX_QUOTED: u64 = 300;
 /// The signals of a crash. A process that dies of others was killed from outside.
 const CRASHES: [i32; 6] = [
     libc::SIGABRT,
@@ -50,66 +51,69 @@ pub(super) enum Failure {
     TimedOut,
 }
 
-/// The child's end of the pipe.
-pub(super) struct Output(io::PipeWriter);
+/// The results of a child, one in each line.
+pub(super) struct Output(File);
 
 impl Output {
     /// Writes a result as one line.
     pub(super) fn write(&mut self, result: &str) {
-        let line = result.replace('\n', " ");
-        // A failure is ignored, as it means that the reader has exited.
-        let _ = self
-            .0
-            .write_all(format!("\n{RESULT_MARK}{line}\n").as_bytes());
+        // A failure is ignored, as the result of a child that has not completed says why.
+        let _ = writeln!(self.0, "{}", result.replace('\n', " "));
     }
 }
 
 /// The last result of each child that completes.
 const DONE: &str = "done";
 
-/// Runs `probe` in a child of this process.
+/// Runs `probe` in a child of this process, which writes to memory files, as it may end at any time.
 ///
 /// The child has only the thread that forks. If `probe` waits for a lock that another thread held, the child is killed at
 /// the timeout.
 pub(super) fn in_child(probe: impl FnOnce(&mut Output)) -> io::Result<Report> {
-    let (reader, writer) = io::pipe()?;
+    let file = || rustix::fs::memfd_create("zeusm-probe", MemfdFlags::CLOEXEC).map(File::from);
+    let (results, output) = (file()?, file()?);
     // SAFETY: the child runs `probe` on its own copy of the memory, and exits without running this process's destructors.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            prepare_for_crashes(&writer);
-            let mut output = Output(writer);
-            if panic::catch_unwind(AssertUnwindSafe(|| probe(&mut output))).is_ok() {
-                output.write(DONE);
+            prepare_for_crashes(&output);
+            let mut results = Output(results);
+            if panic::catch_unwind(AssertUnwindSafe(|| probe(&mut results))).is_ok() {
+                results.write(DONE);
             }
             // SAFETY: exits at once, without running the parent's exit handlers.
             unsafe { libc::_exit(0) }
         }
         child => {
-            drop(writer);
-            let (text, in_time) = read(reader, || is_running(child), TIMEOUT);
-            if !in_time && is_running(child) {
+            let end = Instant::now() + TIMEOUT;
+            while is_running(child) && Instant::now() < end {
+                thread::sleep(POLL);
+            }
+            let in_time = !is_running(child);
+            if !in_time {
                 // SAFETY: takes values. The number is the child's, unless another thread has waited for it since the query.
                 unsafe { libc::kill(child, libc::SIGKILL) };
             }
             let signal = reap(child);
-            Ok(report(&text, in_time, signal))
+            Ok(report(&results, &output, in_time, signal))
         }
     }
 }
 
 /// Prevents side effects of a crash of the child: no signal handlers of the parent, no core file, no output on the terminal.
-fn prepare_for_crashes(output: &io::PipeWriter) {
-    let none = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+fn prepare_for_crashes(output: &File) {
+    let limit = |most| libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
     };
     // SAFETY: all of these take values, and open descriptors.
     unsafe {
-        for signal in CRASHES.into_iter().chain([libc::SIGPIPE]) {
+        for signal in CRASHES {
             libc::signal(signal, libc::SIG_DFL);
         }
-        libc::setrlimit(libc::RLIMIT_CORE, &none);
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        libc::setrlimit(libc::RLIMIT_FSIZE, &limit(MAX_OUTPUT));
+        libc::setrlimit(libc::RLIMIT_CORE, &limit(0));
         libc::dup2(output.as_raw_fd(), libc::STDOUT_FILENO);
         libc::dup2(output.as_raw_fd(), libc::STDERR_FILENO);
     }
@@ -125,75 +129,6 @@ fn is_running(child: libc::pid_t) -> bool {
         libc::waitid(libc::P_PID, child.cast_unsigned(), &mut found, options) == 0
             && found.si_pid() == 0
     }
-}
-
-/// The child's output, and whether it ended, or was done, before the timeout. The end of the pipe may come much later: a process
-/// that another thread forked meanwhile has inherited its writing end.
-fn read(
-    mut reader: PipeReader,
-    is_running: impl Fn() -> bool,
-    timeout: Duration,
-) -> (String, bool) {
-    let done = format!("\n{RESULT_MARK}{DONE}\n");
-    let end = Instant::now() + timeout;
-    let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
-    let in_time = loop {
-        let left = end.saturating_duration_since(Instant::now());
-        // All that a child has written that is not running any more is in the pipe.
-        let was_running = is_running();
-        if left.is_zero() {
-            break !was_running;
-        }
-        let mut ready = libc::pollfd {
-            fd: reader.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: the one structure outlives the call.
-        let found = unsafe { libc::poll(&mut ready, 1, left.min(POLL).as_millis() as i32) };
-        if found == 0 {
-            if was_running {
-                continue;
-            }
-            break true;
-        }
-        if found < 0 {
-            // After a signal a read could block beyond the timeout.
-            if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
-                continue;
-            }
-            break false;
-        }
-        match reader.read(&mut buffer) {
-            Ok(0) => break true,
-            Ok(count) => {
-                text.extend_from_slice(&buffer[..count]);
-                if text.ends_with(done.as_bytes()) {
-                    break true;
-                }
-                if text.len() > MAX_OUTPUT {
-                    drop_old_output(&mut text);
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => break true,
-        }
-    };
-    (String::from_utf8_lossy(&text).into_owned(), in_time)
-}
-
-/// Drops the driver's output from the older half of the text; the results stay.
-fn drop_old_output(text: &mut Vec<u8>) {
-    let half = text.len() / 2;
-    let line_end = text[..half].iter().rposition(|byte| *byte == b'\n');
-    let old = line_end.map_or(half, |end| end + 1);
-    let results: Vec<u8> = text[..old]
-        .split_inclusive(|byte| *byte == b'\n')
-        .filter(|line| line.starts_with(RESULT_MARK.encode_utf8(&mut [0; 4]).as_bytes()))
-        .flatten()
-        .copied()
-        .collect();
-    text.splice(..old, results);
 }
 
 /// Waits for the child with a timeout of one second, as a child that is blocked in the kernel may not exit. Returns the
@@ -214,22 +149,21 @@ fn reap(child: libc::pid_t) -> Option<i32> {
     }
 }
 
-fn report(text: &str, in_time: bool, signal: Option<i32>) -> Report {
-    let mut results = Vec::new();
-    let mut output = String::new();
-    for line in text.lines().map(str::trim_end) {
-        match line.strip_prefix(RESULT_MARK) {
-            Some(result) => results.push(result.to_owned()),
-            None if line.is_empty() => {}
-            None => {
-                let _ = write!(output, "{line} ");
-            }
-        }
-    }
+/// The last bytes of a file, at most so many.
+fn end_of(file: &File, most: u64) -> String {
+    let size = file.metadata().map_or(0, |about| about.len());
+    let mut bytes = vec![0; size.min(most) as usize];
+    // A failure leaves zeros.
+    let _ = file.read_exact_at(&mut bytes, size.saturating_sub(most));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn report(results: &File, output: &File, in_time: bool, signal: Option<i32>) -> Report {
+    let results = end_of(results, MAX_OUTPUT);
+    let mut results: Vec<_> = results.lines().map(str::to_owned).collect();
     let is_done = results.pop_if(|last| last == DONE).is_some();
-    let trimmed = output.trim_end();
-    let skipped = trimmed.chars().count().saturating_sub(MAX_QUOTED);
-    let output: String = trimmed.chars().skip(skipped).collect();
+    let output = end_of(output, MAX_QUOTED);
+    let words: Vec<_> = output.split_whitespace().collect();
     let failure = || {
         if !in_time {
             return Failure::TimedOut;
@@ -245,7 +179,7 @@ fn report(text: &str, in_time: bool, signal: Option<i32>) -> Report {
     Report {
         results,
         failure: (!is_done).then(failure),
-        output,
+        output: words.join(" "),
     }
 }
 
@@ -298,25 +232,19 @@ mod tests {
 
     #[test]
     fn much_output_hides_no_results() {
-        for line in [&b"trace\n"[..], b"no end of the line"] {
-            let report = in_child(|output| {
-                output.write("one");
-                for _ in 0..4 * MAX_OUTPUT / line.len() {
-                    io::stdout().write_all(line).unwrap();
-                }
-                io::stdout().write_all(b"\nthe end\n").unwrap();
-                io::stdout().flush().unwrap();
-                output.write("two");
-            });
-            let Report {
-                results,
-                output,
-                failure,
-            } = report.unwrap();
-            assert_eq!(results, ["one", "two"]);
-            assert!(output.ends_with("the end"), "{output}");
-            assert_eq!(failure, None);
-        }
+        let report = in_child(|output| {
+            output.write("one");
+            for _ in 0..MAX_OUTPUT >> 10 {
+                io::stdout().write_all(&[b'x'; 1024]).unwrap();
+            }
+            // It is cut off here.
+            let _ = io::stdout().write_all(b"the end");
+            output.write("two");
+        });
+        let report = report.unwrap();
+        assert_eq!(report.results, ["one", "two"]);
+        assert_eq!(report.output, "x".repeat(MAX_QUOTED as usize));
+        assert_eq!(report.failure, None);
     }
 
     #[test]
@@ -331,40 +259,6 @@ mod tests {
         }
     }
 
-    /// As one that another thread of the program forks between the calls that make the pipe and the child.
-    fn leave_a_process_with_the_pipe() {
-        // SAFETY: the child only sleeps and exits.
-        unsafe {
-            if libc::fork() == 0 {
-                libc::sleep(8);
-                libc::_exit(0);
-            }
-        }
-    }
-
-    #[test]
-    fn another_process_with_the_pipe_is_not_waited_for() {
-        let begun = Instant::now();
-        let report = in_child(|output| {
-            leave_a_process_with_the_pipe();
-            output.write("one");
-        });
-        assert_eq!(report.unwrap().failure, None);
-        let report = in_child(|output| {
-            leave_a_process_with_the_pipe();
-            output.write("one");
-            // SAFETY: ends the child.
-            unsafe { libc::abort() }
-        });
-        let report = report.unwrap();
-        assert_eq!(report.results, ["one"]);
-        assert!(
-            matches!(report.failure, Some(Failure::Exited(_))),
-            "{report:?}"
-        );
-        assert!(begun.elapsed() < Duration::from_secs(5));
-    }
-
     #[test]
     fn a_child_that_exits_early_has_failed() {
         // SAFETY: ends the child.
@@ -373,30 +267,5 @@ mod tests {
             matches!(report.failure, Some(Failure::Exited(_))),
             "{report:?}"
         );
-    }
-
-    #[test]
-    fn signals_do_not_extend_the_timeout() {
-        extern "C" fn ignore(_: libc::c_int) {}
-        // SAFETY: all bytes zero are a structure without flags, so that system calls are not restarted.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = ignore as extern "C" fn(libc::c_int) as usize;
-        // SAFETY: the handler is empty, and no other test uses this signal.
-        unsafe { libc::sigaction(libc::SIGUSR2, &action, std::ptr::null_mut()) };
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let (reader, _writer) = io::pipe().unwrap();
-        std::thread::spawn(move || {
-            // SAFETY: takes no argument.
-            sender.send(Err(unsafe { libc::pthread_self() })).unwrap();
-            sender
-                .send(Ok(read(reader, || true, Duration::from_millis(200))))
-                .unwrap();
-        });
-        let thread = receiver.recv().unwrap().unwrap_err();
-        std::thread::sleep(Duration::from_millis(50));
-        // SAFETY: the thread runs until its result is received.
-        unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
-        let result = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
-        assert_eq!(result, Ok((String::new(), false)));
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::{mem, slice};
 
 use level_zero_sys as sys;
@@ -53,14 +52,6 @@ trait Identity {
 impl Identity for usize {
     fn identity(&self) -> u64 {
         *self as u64
-    }
-}
-
-impl Identity for sys::ze_ipc_mem_handle_t {
-    fn identity(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.data.hash(&mut hasher);
-        hasher.finish()
     }
 }
 
@@ -141,8 +132,6 @@ owned! {
     ) makes "allocation" made;
     zeMemFree(context: usize, pointer: usize) ends "allocation" pointer;
     zeMemFreeExt(context: usize, description: usize, pointer: usize) ends "allocation" pointer;
-    zeMemGetIpcHandle(context: usize, pointer: usize, made: *mut sys::ze_ipc_mem_handle_t) makes "IPC handle" made;
-    zeMemPutIpcHandle(context: usize, handle: sys::ze_ipc_mem_handle_t) ends "IPC handle" handle;
     zeMemOpenIpcHandle(
         context: usize, device: usize, handle: sys::ze_ipc_mem_handle_t, flags: u32, made: *mut usize
     ) makes "mapping" made;
