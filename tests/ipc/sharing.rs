@@ -285,6 +285,26 @@ fn blocks_of_a_pool_are_exported_and_freed_separately() {
     assert!(open(&handles[1], &target).is_ok());
 }
 
+/// Intel's driver has them in a pool of its own, and closes the descriptor of the one with the end of the other.
+#[test]
+fn the_end_of_a_neighbour_leaves_an_export() {
+    let target = setup();
+    let counting: Vec<_> = (0..1000).map(|index| index as u8).collect();
+    for kind in kinds(&target) {
+        let direct = || Allocation::direct(&target.0, &target.1, kind, 1000, 0).unwrap();
+        let [memory, neighbour, other] = std::array::from_fn(|_| direct());
+        let handle = IpcHandle::new(&memory, 0..1000).unwrap();
+        let neighbours = IpcHandle::new(&neighbour, 0..1000).unwrap();
+        drop((neighbour, other));
+        in_another_process("freed", &neighbours);
+        for handle in [handle, IpcHandle::new(&memory, 0..1000).unwrap()] {
+            write(&target, memory.as_ptr(), &counting);
+            in_another_process("increment", &handle);
+            assert_eq!(read(&target, memory.as_ptr(), 1000)[..3], [1, 2, 3]);
+        }
+    }
+}
+
 #[test]
 fn the_exit_of_the_exporter_is_reported() {
     let output = in_a_new_process("sharing::another_process", "export -");
@@ -292,7 +312,7 @@ fn the_exit_of_the_exporter_is_reported() {
     let handle = unhex(&handle[..2 * IpcHandle::LENGTH]);
     let handle = IpcHandle::from_bytes(&handle).unwrap();
     let answer = open(&handle, &setup());
-    let Err(Error::ExporterGone { process }) = answer else {
+    let Err(Error::ExporterGone(process)) = answer else {
         panic!("{answer:?}");
     };
     assert_eq!(process, handle.process());
