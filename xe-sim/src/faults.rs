@@ -59,7 +59,9 @@ pub(crate) fn check() -> Result<(), String> {
     settings::parse::<Failure>(FAIL)?;
     settings::parse::<Chosen>(STOP)?;
     settings::parse::<u64>(SLOW)?;
-    settings::parse::<Vram>(VRAM)?;
+    if settings::parse(VRAM)?.is_some_and(|bytes: u64| bytes < LEAST_VRAM) {
+        return Err(format!("{VRAM}: at least {LEAST_VRAM} bytes are needed"));
+    }
     settings::parse::<NonZeroU64>(BAR)?;
     Ok(())
 }
@@ -207,24 +209,9 @@ pub(crate) fn delay() {
     }
 }
 
-/// A size of VRAM in bytes.
-struct Vram(u64);
-
-impl FromStr for Vram {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse() {
-            Ok(bytes) if bytes >= LEAST_VRAM => Ok(Self(bytes)),
-            Ok(_) => Err(format!("at least {LEAST_VRAM} bytes are needed")),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-}
-
 /// The size of VRAM, if it overrides that of the model.
 pub(crate) fn vram() -> Option<u64> {
-    value(VRAM).map(|Vram(bytes)| bytes)
+    value(VRAM)
 }
 
 /// The size of the host-visible part of VRAM, if it is limited.

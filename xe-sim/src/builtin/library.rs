@@ -41,8 +41,7 @@ pub(super) fn kernel(space: &AddressSpace, at: u64) -> Result<Arc<Kernel>, Kerne
     let index = match known.iter().position(|known| code.is(&known.code)) {
         Some(index) => index,
         None => {
-            let new = identify(&code)?;
-            known.push(new);
+            known.push(identify(&code));
             known.len() - 1
         }
     };
@@ -54,8 +53,11 @@ pub(super) fn kernel(space: &AddressSpace, at: u64) -> Result<Arc<Kernel>, Kerne
 
 /// Searches the driver's library and then the user modules. A kernel that neither contains could be a built-in kernel that
 /// is not recognised, which must not be mistaken for a user kernel.
-fn identify(code: &Code<'_>) -> Result<Known, KernelError> {
-    if let Some(found) = find(&driver()?, code) {
+fn identify(code: &Code<'_>) -> Known {
+    let library = driver().unwrap_or_else(|error| {
+        not_simulated(format_args!("the driver's library cannot be read: {error}"))
+    });
+    if let Some(found) = find(&library, code) {
         return found;
     }
     let Some((name, code)) = programs::named(code) else {
@@ -64,10 +66,10 @@ fn identify(code: &Code<'_>) -> Result<Known, KernelError> {
             code.at, code.begin
         ))
     };
-    Ok(Known {
+    Known {
         code,
         kernel: Err(name),
-    })
+    }
 }
 
 /// Reads the file of the driver's library that is loaded in this process.
@@ -84,27 +86,25 @@ fn driver() -> io::Result<Vec<u8>> {
 }
 
 /// Searches the library's modules for this code.
-fn find(library: &[u8], code: &Code<'_>) -> Option<Result<Known, KernelError>> {
+fn find(library: &[u8], code: &Code<'_>) -> Option<Known> {
     modules(library).find_map(|module| {
         let found = find_in_module(module, code).ok().flatten()?;
-        let table = String::from_utf8_lossy(found.table);
-        Some(describe(&found.name, found.code, &table))
-    })
-}
-
-fn describe(name: &str, code: &[u8], table: &str) -> Result<Known, KernelError> {
-    let unknown = || KernelError::NotSimulated(name.to_owned());
-    let not_understood = |why| KernelError::Table {
-        name: name.to_owned(),
-        why,
-    };
-    let kernel = Kernel {
-        name: name.to_owned(),
-        operation: kernels::named(name).ok_or_else(unknown)?,
-        info: Info::of(name, table).map_err(not_understood)?,
-    };
-    Ok(Known {
-        code: code.to_vec(),
-        kernel: Ok(Arc::new(kernel)),
+        let name = found.name;
+        let Some(operation) = kernels::named(&name) else {
+            not_simulated(format_args!("the driver's own kernel {name}"))
+        };
+        let info = Info::of(&name, &String::from_utf8_lossy(found.table)).unwrap_or_else(|why| {
+            not_simulated(format_args!(
+                "the table of the driver's own kernel {name}: {why}"
+            ))
+        });
+        Some(Known {
+            code: found.code.to_vec(),
+            kernel: Ok(Arc::new(Kernel {
+                name,
+                operation,
+                info,
+            })),
+        })
     })
 }

@@ -2,10 +2,9 @@
 //! a file, from which a test run identifies the tests that cannot pass.
 
 use std::process;
-use std::str::FromStr;
 use std::sync::OnceLock;
 
-use crate::report::{append, not_simulated, say, value};
+use crate::report::{append, not_simulated, say};
 use crate::settings;
 
 const VARIABLE: &str = "XE_SIM_KERNELS";
@@ -13,25 +12,14 @@ const FILE: &str = "/run/xe-sim/kernels";
 
 pub(super) fn skips() -> bool {
     static SKIPS: OnceLock<bool> = OnceLock::new();
-    *SKIPS.get_or_init(|| value::<Skip>(VARIABLE).is_some())
+    *SKIPS.get_or_init(|| settings::get(VARIABLE).is_some())
 }
 
 /// Returns the reason why the variable is malformed.
 pub(crate) fn check() -> Result<(), String> {
-    settings::parse::<Skip>(VARIABLE).map(drop)
-}
-
-/// The one value of the variable.
-struct Skip;
-
-impl FromStr for Skip {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "skip" => Ok(Self),
-            _ => Err("its only value is skip"),
-        }
+    match settings::get(VARIABLE).as_deref() {
+        None | Some("skip") => Ok(()),
+        Some(other) => Err(format!("{VARIABLE}={other}: its only value is skip")),
     }
 }
 

@@ -149,8 +149,7 @@ fn halt(shared: &Shared, end: Result<(), Halt>) {
             say(format_args!("the device is lost: {how:?}"));
             let _ = shared.engine.lost.set(how); // The first loss is final.
         }
-        Err(Halt::Fault(fault)) => ban(&fault),
-        Err(Halt::UserKernel(error)) => ban(&error),
+        Err(Halt::Failed(error)) => ban(&error),
     }
 }
 

@@ -29,23 +29,13 @@ pub(super) enum Halt {
     Stopped,
     Hung,
     Lost(Loss),
-    Fault(PageFault),
-    UserKernel(KernelError),
+    /// An access or a kernel that bans the queue.
+    Failed(KernelError),
 }
 
-impl From<PageFault> for Halt {
-    fn from(fault: PageFault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
-impl From<KernelError> for Halt {
-    fn from(error: KernelError) -> Self {
-        match error {
-            KernelError::Fault(fault) => Self::Fault(fault),
-            error @ KernelError::User { .. } => Self::UserKernel(error),
-            error => not_simulated(format_args!("{error}")),
-        }
+impl<E: Into<KernelError>> From<E> for Halt {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
     }
 }
 
@@ -347,7 +337,7 @@ impl<'a> Streamer<'a> {
         Err(match stop {
             Stop::Hang => Halt::Hung,
             Stop::Lost(how) => Halt::Lost(how),
-            Stop::Fault => Halt::Fault(PageFault {
+            Stop::Fault => Halt::from(PageFault {
                 address: NOWHERE,
                 access: entry.name,
             }),

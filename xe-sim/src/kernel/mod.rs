@@ -13,9 +13,9 @@ mod vm;
 use std::ffi::{c_int, c_long, c_void};
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
-use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+
+use zeusm_process::Local;
 
 use crate::faults;
 use crate::machine::{self, Machine, Slot};
@@ -47,29 +47,11 @@ pub(crate) fn machine() -> Option<&'static Machine> {
 /// The device of this process in a slot. A forked child starts with new devices, because the parent's engine threads do not
 /// exist in it.
 fn device(slot: &'static Slot) -> &'static Device {
-    static DEVICES: AtomicPtr<Vec<Device>> = AtomicPtr::new(ptr::null_mut());
-    extern "C" fn reset() {
-        DEVICES.store(ptr::null_mut(), Ordering::Release);
-    }
-    let mut devices = DEVICES.load(Ordering::Acquire);
-    if devices.is_null() {
+    static DEVICES: Local<Vec<Device>> = Local::new();
+    let devices = DEVICES.get_or_init(|| {
         let slots = machine().map_or(&[][..], |machine| machine.slots);
-        let new = Box::into_raw(Box::new(slots.iter().map(Device::new).collect::<Vec<_>>()));
-        match DEVICES.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => {
-                // SAFETY: the handler only stores to an atomic, which is allowed after a fork.
-                unsafe { libc::pthread_atfork(None, None, Some(reset)) };
-                devices = new;
-            }
-            Err(first) => {
-                // SAFETY: `new` was created by `Box::into_raw` above and has not been shared.
-                drop(unsafe { Box::from_raw(new) });
-                devices = first;
-            }
-        }
-    }
-    // SAFETY: a stored vector is never freed.
-    let devices = unsafe { &*devices };
+        slots.iter().map(Device::new).collect()
+    });
     match devices.iter().find(|device| device.is_in(slot)) {
         Some(device) => device,
         None => not_simulated(format_args!("a GPU at {}", slot.pci)),

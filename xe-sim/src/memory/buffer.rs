@@ -1,14 +1,18 @@
 //! Buffer objects (GEM), backed by memfds, so that PRIME passes real descriptors between processes. The name of a memfd marks
 //! it as a buffer and says where the buffer is, as every process that imports it must know both.
 
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+use zeusm_process::duplicate;
 
 /// The lowest descriptor number of a buffer. Kernel buffers have no descriptors, so the simulator must not change the
 /// numbers that a program gets for its own files.
@@ -76,10 +80,8 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// Creates a buffer, in VRAM if `vram` is given.
     pub(crate) fn new(size: u64, vram: Option<&Arc<Vram>>) -> io::Result<Self> {
-        let name = CString::new(vram.map_or(SYSTEM, |vram| &vram.name))?;
-        // SAFETY: the name is a C string.
-        let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-        let file = own(descriptor)?;
+        let name = vram.map_or(SYSTEM, |vram| &vram.name);
+        let file = own(memfd_create(name, MemfdFlags::CLOEXEC)?)?;
         file.set_len(size)?;
         if let Some(vram) = vram
             && !vram.take(size)
@@ -106,8 +108,8 @@ impl Buffer {
     /// Imports a buffer from an exported descriptor. `vram` is that of the importing GPU: the VRAM of another GPU is accessed
     /// like system memory. As in the kernel, a descriptor of anything but a buffer is an invalid argument.
     pub(crate) fn import(descriptor: RawFd, vram: Option<&Arc<Vram>>) -> io::Result<Self> {
-        // SAFETY: `dup` rejects an invalid descriptor.
-        let file = own(unsafe { libc::dup(descriptor) })?;
+        let file = duplicate(descriptor).ok_or(Errno::BADF)?;
+        let file = own(file)?;
         let name = memfd_name(&file)?
             .filter(|name| name == SYSTEM || name.starts_with(LOCAL))
             .ok_or(io::Error::from_raw_os_error(libc::EINVAL))?;
@@ -170,20 +172,9 @@ impl Drop for Buffer {
     }
 }
 
-/// Moves a new descriptor to a number from [`FIRST_DESCRIPTOR`] on.
-fn own(descriptor: RawFd) -> io::Result<File> {
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the caller has just created the descriptor and does not own it otherwise.
-    let low = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    // SAFETY: `low` is open.
-    let high = unsafe { libc::fcntl(low.as_raw_fd(), libc::F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR) };
-    if high < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call above created the descriptor.
-    Ok(File::from(unsafe { OwnedFd::from_raw_fd(high) }))
+/// Another descriptor of a buffer's file, with a number from [`FIRST_DESCRIPTOR`] on.
+fn own(file: impl AsFd) -> io::Result<File> {
+    Ok(fcntl_dupfd_cloexec(file, FIRST_DESCRIPTOR)?.into())
 }
 
 /// The name of a memfd; `None` for any other file, unless the root folder has a file with the name of a memfd's link.
@@ -196,19 +187,9 @@ fn memfd_name(file: &File) -> io::Result<Option<String>> {
 }
 
 fn map(file: &File, size: u64) -> io::Result<NonNull<u8>> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::SHARED | MapFlags::NORESERVE;
     // SAFETY: the kernel chooses the address, so no mapping is replaced.
-    let bytes = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            size as usize,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_NORESERVE,
-            file.as_raw_fd(),
-            0,
-        )
-    };
-    if bytes == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    NonNull::new(bytes.cast()).ok_or(io::Error::from_raw_os_error(libc::ENOMEM))
+    let bytes = unsafe { mmap(ptr::null_mut(), size as usize, access, flags, file, 0) }?;
+    NonNull::new(bytes.cast()).ok_or(Errno::NOMEM.into())
 }

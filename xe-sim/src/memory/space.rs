@@ -21,6 +21,38 @@ pub(crate) struct AddressSpace {
     ranges: RwLock<Ranges>,
 }
 
+/// Declares the store and the atomic update of a number.
+macro_rules! atomics {
+    ($word:ty, $atomic:ty, $bytes:pat, $store:ident, $update:ident) => {
+        /// Stores with release semantics.
+        pub(crate) fn $store(&self, address: u64, word: $word) -> Result<(), PageFault> {
+            let ranges = self.ranges.read();
+            match find_writable(&ranges, address, "write")? {
+                Place::Buffer(to, $bytes) if to.cast::<$word>().is_aligned() => {
+                    // SAFETY: the place has these bytes, aligned, and is bound while the lock is held.
+                    unsafe { <$atomic>::from_ptr(to.cast()) }.store(word, Ordering::Release);
+                    Ok(())
+                }
+                _ => write_to(&ranges, address, &word.to_le_bytes()),
+            }
+        }
+
+        /// Updates atomically.
+        pub(crate) fn $update(
+            &self,
+            address: u64,
+            change: impl Fn($word) -> $word,
+        ) -> Result<(), PageFault> {
+            let ranges = self.ranges.read();
+            // SAFETY: `atomic_place` returns aligned memory that is bound while the lock is held.
+            let word = unsafe { <$atomic>::from_ptr(atomic_place(&ranges, address)?) };
+            let change = |old| Some(change(old));
+            let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+            Ok(())
+        }
+    };
+}
+
 impl AddressSpace {
     pub(crate) fn bind(&self, address: u64, length: u64, backing: Backing) {
         self.insert(address, length, backing, true);
@@ -114,61 +146,8 @@ impl AddressSpace {
         }
     }
 
-    /// Stores a dword with release semantics.
-    pub(crate) fn store(&self, address: u64, word: u32) -> Result<(), PageFault> {
-        let ranges = self.ranges.read();
-        match find_writable(&ranges, address, "write")? {
-            Place::Buffer(to, 4..) if to.cast::<u32>().is_aligned() => {
-                // SAFETY: the place has four bytes, aligned, and is bound while the lock is held.
-                unsafe { AtomicU32::from_ptr(to.cast()) }.store(word, Ordering::Release);
-                Ok(())
-            }
-            _ => write_to(&ranges, address, &word.to_le_bytes()),
-        }
-    }
-
-    /// Like [`store`](Self::store), for 64 bits.
-    pub(crate) fn store_wide(&self, address: u64, word: u64) -> Result<(), PageFault> {
-        let ranges = self.ranges.read();
-        match find_writable(&ranges, address, "write")? {
-            Place::Buffer(to, 8..) if to.cast::<u64>().is_aligned() => {
-                // SAFETY: the place has eight bytes, aligned, and is bound while the lock is held.
-                unsafe { AtomicU64::from_ptr(to.cast()) }.store(word, Ordering::Release);
-                Ok(())
-            }
-            _ => write_to(&ranges, address, &word.to_le_bytes()),
-        }
-    }
-
-    /// Updates a dword atomically.
-    pub(crate) fn update(
-        &self,
-        address: u64,
-        change: impl Fn(u32) -> u32,
-    ) -> Result<(), PageFault> {
-        let ranges = self.ranges.read();
-        let word: *mut u32 = atomic_place(&ranges, address)?;
-        // SAFETY: `atomic_place` returns aligned memory that is bound while the lock is held.
-        let word = unsafe { AtomicU32::from_ptr(word) };
-        let change = |old| Some(change(old));
-        let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
-        Ok(())
-    }
-
-    /// Like [`update`](Self::update), for 64 bits.
-    pub(crate) fn update_wide(
-        &self,
-        address: u64,
-        change: impl Fn(u64) -> u64,
-    ) -> Result<(), PageFault> {
-        let ranges = self.ranges.read();
-        let word: *mut u64 = atomic_place(&ranges, address)?;
-        // SAFETY: `atomic_place` returns aligned memory that is bound while the lock is held.
-        let word = unsafe { AtomicU64::from_ptr(word) };
-        let change = |old| Some(change(old));
-        let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
-        Ok(())
-    }
+    atomics!(u32, AtomicU32, 4.., store, update);
+    atomics!(u64, AtomicU64, 8.., store_wide, update_wide);
 }
 
 /// Reads bytes. The caller holds the lock on `ranges`, so that buffers stay bound; a second read lock on the same thread would
