@@ -17,9 +17,7 @@ macro_rules! call {
             Some(function) if $crate::confinement::has_driver() => {
                 $crate::call::check(stringify!($function), function($($argument),*))
             }
-            Some(_) => Err($crate::error::Error::Forked {
-                function: stringify!($function),
-            }),
+            Some(_) => Err($crate::error::Error::Forked(stringify!($function))),
             None => Err($crate::error::Error::from($library.missing(stringify!($function)))),
         }
     };

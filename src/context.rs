@@ -132,9 +132,7 @@ impl Context {
         if self.driver().handle() == device.driver().handle() {
             return Ok(());
         }
-        Err(Error::OtherDriver {
-            device: device.to_string(),
-        })
+        Err(Error::OtherDriver(device.to_string()))
     }
 
     /// The library that the context was made through.

@@ -35,11 +35,8 @@ pub enum Error {
         variable: &'static str,
     },
     /// A part of zeusm that other systems than Linux do not have.
-    #[error("{feature} of zeusm is for Linux only")]
-    LinuxOnly {
-        /// The part.
-        feature: &'static str,
-    },
+    #[error("{0} of zeusm is for Linux only")]
+    LinuxOnly(&'static str),
     /// An environment variable, or the program's choice in its place, has a value that cannot be used.
     #[error("{variable}={value:?} is not {expected}")]
     InvalidVariable {
@@ -63,13 +60,8 @@ pub enum Error {
         cause: Box<Error>,
     },
     /// A runtime was chosen after another one was in use.
-    #[error(
-        "the {serving} Level Zero runtime already serves this process: choose before the first use"
-    )]
-    AlreadyServing {
-        /// The library in use.
-        serving: String,
-    },
+    #[error("the {0} Level Zero runtime already serves this process: choose before the first use")]
+    AlreadyServing(String),
     /// The devices of the CPU runtime were chosen after they had been listed.
     #[error(
         "the devices of the CPU runtime have been listed already and cannot be changed: choose them before the first use of \
@@ -79,18 +71,12 @@ pub enum Error {
     /// The devices of the CPU runtime were chosen, but another one is in use.
     #[error(
         "{} is in use, which is not the CPU runtime: its devices cannot be chosen",
-        .serving.display()
+        .0.display()
     )]
-    NotCpuRuntime {
-        /// The library in use.
-        serving: PathBuf,
-    },
+    NotCpuRuntime(PathBuf),
     /// The CPU runtime cannot present these devices.
-    #[error("{reason}")]
-    InvalidCpuDevices {
-        /// The reason.
-        reason: String,
-    },
+    #[error("{0}")]
+    InvalidCpuDevices(String),
     /// The runtime has no usable device.
     #[error("{library} has no usable device: {reason}")]
     NoDevice {
@@ -101,14 +87,11 @@ pub enum Error {
     },
     /// A fork's child called a driver that works in its parent only.
     #[error(
-        "{function} was not called: this process was forked from one that uses the Level Zero driver, which does not work \
+        "{0} was not called: this process was forked from one that uses the Level Zero driver, which does not work \
          in a child; start processes by spawn, or by forkserver if the main module does not import zeusm before its guard, \
          or fork before the import of zeusm"
     )]
-    Forked {
-        /// The function.
-        function: &'static str,
-    },
+    Forked(&'static str),
     /// The timestamps of an operation of a fork's parent.
     #[error(
         "the operation was submitted before this process was forked: only its parent can read the timestamps"
@@ -116,12 +99,9 @@ pub enum Error {
     TimestampsOfParent,
     /// The device belongs to another driver than the context.
     #[error(
-        "{device} is a device of another driver than the context: make the context of the device's driver"
+        "{0} is a device of another driver than the context: make the context of the device's driver"
     )]
-    OtherDriver {
-        /// The device's name.
-        device: String,
-    },
+    OtherDriver(String),
     /// The memory of an operation belongs to another context than its queue.
     #[error(
         "{operation}: the {size} bytes of {kind} USM belong to another context than the queue: make the queue in the \
@@ -272,11 +252,8 @@ pub enum Error {
         limit: usize,
     },
     /// A device is lost: it executes no operations of this process any more.
-    #[error("{device} is lost ({})", code(&sys::ZE_RESULT_ERROR_DEVICE_LOST))]
-    DeviceLost {
-        /// The device.
-        device: String,
-    },
+    #[error("{0} is lost ({code})", code = code(&sys::ZE_RESULT_ERROR_DEVICE_LOST))]
+    DeviceLost(String),
     /// A copy or fill failed.
     #[error("{operation} of {size} bytes on {device} failed: {cause}")]
     Operation {
@@ -299,20 +276,14 @@ pub enum Error {
     },
     /// The operation was accepted, and not executed: a host task that it waited for, or an operation before it, has failed, or
     /// the driver refused it when it could be submitted. A host task that has failed has this error, too.
-    #[error("an operation that waited for the host was not executed: {cause}")]
-    NotExecuted {
-        /// The first error, which all users of the operation's event get.
-        cause: Arc<Error>,
-    },
+    #[error("an operation that waited for the host was not executed: {0}")]
+    NotExecuted(Arc<Error>),
     /// A host task has panicked.
     #[error("a host task has panicked")]
     Panicked,
     /// No thread could be started for an operation or a host task that waits for the host. Nothing was submitted.
-    #[error("no thread can be started for work that waits for the host: {cause}")]
-    NoThread {
-        /// The system's error.
-        cause: io::Error,
-    },
+    #[error("no thread can be started for work that waits for the host: {0}")]
+    NoThread(io::Error),
     /// The host must not access the memory, although its kind is host-accessible.
     #[error("the host cannot access {size} bytes of {kind} USM on {device}: {reason}")]
     HostAccess {
@@ -339,11 +310,8 @@ pub enum Error {
     #[error("a null pointer cannot be copied or filled (ZE_RESULT_ERROR_INVALID_NULL_POINTER)")]
     NullPointer,
     /// The pointer is not USM of the context.
-    #[error("pointer {pointer:#x} is not a USM allocation of this Level Zero context")]
-    UnknownPointer {
-        /// The address.
-        pointer: usize,
-    },
+    #[error("pointer {0:#x} is not a USM allocation of this Level Zero context")]
+    UnknownPointer(usize),
 }
 
 impl From<InvalidVariable> for Error {
@@ -375,7 +343,7 @@ impl Error {
             | Self::Operation { cause, .. }
             | Self::CommandList { cause, .. }
             | Self::Pool { cause, .. } => cause.result(),
-            Self::NotExecuted { cause } => cause.result(),
+            Self::NotExecuted(cause) => cause.result(),
             _ => None,
         }
     }

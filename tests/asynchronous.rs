@@ -208,9 +208,7 @@ fn operations_behind_a_failed_host_task_fail() {
     let memory = SharedMemory::new(&context, &device, 64).unwrap();
     wait(&fill(&queue, &memory, 1));
     let (release, task) = blocked();
-    let lost = Error::DeviceLost {
-        device: device.to_string(),
-    };
+    let lost = Error::DeviceLost(device.to_string());
     let failed = queue
         .try_host_task(move || {
             task();

@@ -44,7 +44,7 @@ fn freed_and_foreign_pointers_are_unknown() {
     let local = 0u8;
     for pointer in [address, (&raw const local).addr(), 8] {
         let error = context.pointer_attributes(pointer).unwrap_err();
-        assert!(matches!(error, Error::UnknownPointer { pointer: named } if named == pointer));
+        assert!(matches!(error, Error::UnknownPointer(named) if named == pointer));
         assert!(error.to_string().contains(&format!("{pointer:#x}")));
     }
 }
@@ -58,7 +58,7 @@ fn another_context_does_not_know_the_memory() {
         let pointer = memory.as_ptr().addr();
         context.pointer_attributes(pointer).unwrap();
         let error = other.pointer_attributes(pointer).unwrap_err();
-        assert!(matches!(error, Error::UnknownPointer { pointer: named } if named == pointer));
+        assert!(matches!(error, Error::UnknownPointer(named) if named == pointer));
     }
 }
 

@@ -7,29 +7,20 @@ use crate::suai;
 #[non_exhaustive]
 pub enum Error {
     /// The version of the interface is not supported.
-    #[error("'version' is {version}; versions 0 to 3 are supported")]
-    Version {
-        /// The dictionary's value.
-        version: i64,
-    },
+    #[error("'version' is {0}; versions 0 to 3 are supported")]
+    Version(i64),
     /// The stream is not valid.
     #[error(
-        "'stream' is {stream}; it must be None, 1 for the legacy default stream, 2 for the per-thread default stream, or a \
+        "'stream' is {0}; it must be None, 1 for the legacy default stream, 2 for the per-thread default stream, or a \
          stream's handle"
     )]
-    Stream {
-        /// The dictionary's value.
-        stream: i64,
-    },
+    Stream(i64),
     /// A field is inconsistent.
     #[error(transparent)]
     Field(#[from] suai::Error),
     /// The driver library cannot be opened, or lacks a function.
-    #[error("memory of CUDA cannot be copied without its driver library: {reason}")]
-    Library {
-        /// The dynamic linker's message.
-        reason: String,
-    },
+    #[error("memory of CUDA cannot be copied without its driver library: {0}")]
+    Library(String),
     /// The pointer is unknown to CUDA.
     #[error("the pointer {pointer:#x} is in no memory of CUDA ({cause})")]
     Pointer {

@@ -56,16 +56,16 @@ impl Interface {
     /// # Errors
     /// [`Error::Version`], [`Error::Stream`], and [`Error::Field`] with the field and the value.
     pub fn read(fields: &Fields<'_>) -> Result<Self, Error> {
-        let missing = |field| suai::Error::Missing { field };
+        let missing = |field| suai::Error::Missing(field);
         let version = fields.version.ok_or(missing("version"))?;
         let order = match (version, fields.stream) {
             (0..=2, _) => Order::Context,
             (3, None) => Order::Nothing,
             (3, Some(stream)) => match usize::try_from(stream) {
                 Ok(handle) if handle != 0 => Order::Stream(handle),
-                _ => return Err(Error::Stream { stream }),
+                _ => return Err(Error::Stream(stream)),
             },
-            _ => return Err(Error::Version { version }),
+            _ => return Err(Error::Version(version)),
         };
         let shape = fields.shape.ok_or(missing("shape"))?;
         let typestr = fields.typestr.ok_or(missing("typestr"))?;
@@ -81,7 +81,7 @@ impl Interface {
         };
         if pointer == 0 && layout.elements() != 0 {
             let shape = layout.shape().to_vec();
-            return Err(suai::Error::NullPointer { shape }.into());
+            return Err(suai::Error::NullPointer(shape).into());
         }
         layout.extent().addresses(pointer)?;
         Ok(Self {

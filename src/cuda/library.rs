@@ -92,9 +92,11 @@ impl Driver {
         if let Some(driver) = DRIVER.get() {
             return Ok(driver);
         }
-        let failed = |error: libloading::Error| Error::Library {
-            reason: std::error::Error::source(&error)
-                .map_or_else(|| error.to_string(), ToString::to_string),
+        let failed = |error: libloading::Error| {
+            Error::Library(
+                std::error::Error::source(&error)
+                    .map_or_else(|| error.to_string(), ToString::to_string),
+            )
         };
         // SAFETY: opening the driver library only runs its initialisers.
         let library = unsafe { libloading::Library::new(NAME) }.map_err(failed)?;

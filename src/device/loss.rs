@@ -77,9 +77,7 @@ impl Device {
     }
 
     fn loss(&self) -> Error {
-        Error::DeviceLost {
-            device: self.to_string(),
-        }
+        Error::DeviceLost(self.to_string())
     }
 
     /// Checks that the host may access shared memory. The bytes may be in a device's own memory, and Intel's driver aborts the
@@ -98,9 +96,7 @@ impl Device {
 
     fn check_migration(&self) -> Result<()> {
         if !has_driver() {
-            return Err(Error::Forked {
-                function: "the migration of shared memory",
-            });
+            return Err(Error::Forked("the migration of shared memory"));
         }
         self.check_not_lost()
     }

@@ -112,9 +112,7 @@ impl Device {
             return Err(library.missing("zesInit").into());
         };
         if !has_driver() {
-            return Err(Error::Forked {
-                function: "zesInit",
-            });
+            return Err(Error::Forked("zesInit"));
         }
         // SAFETY: zesInit takes flags only, and may be called again.
         check("zesInit", unsafe { init(0) })?;

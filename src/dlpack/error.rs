@@ -11,11 +11,8 @@ pub enum Error {
     #[error("it is of DLPack {}.{}; version {} is the newest supported one", .0.major, .0.minor, abi::VERSION.major)]
     Version(abi::Version),
     /// The number of dimensions is out of range.
-    #[error("'ndim' is {ndim}; it must be 0 to {}", suai::MAX_NDIM)]
-    Dimensions {
-        /// The tensor's value.
-        ndim: i32,
-    },
+    #[error("'ndim' is {0}; it must be 0 to {most}", most = suai::MAX_NDIM)]
+    Dimensions(i32),
     /// The shape is null although there are dimensions.
     #[error("'shape' is null, but 'ndim' is {0}")]
     NoShape(i32),

@@ -121,7 +121,7 @@ impl Tensor {
         let ndim = usize::try_from(raw.ndim)
             .ok()
             .filter(|&ndim| ndim <= MAX_NDIM)
-            .ok_or(Error::Dimensions { ndim: raw.ndim })?;
+            .ok_or(Error::Dimensions(raw.ndim))?;
         // SAFETY: the caller guarantees that both are null or point to `ndim` integers.
         let (shape, strides) = unsafe { (integers(raw.shape, ndim), integers(raw.strides, ndim)) };
         let shape = shape.ok_or(Error::NoShape(raw.ndim))?;

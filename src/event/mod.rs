@@ -233,7 +233,7 @@ impl Event {
     fn set_failed(&self, cause: Error) {
         let cause = match cause {
             // Of an operation that it follows.
-            Error::NotExecuted { cause } => cause,
+            Error::NotExecuted(cause) => cause,
             cause => Arc::new(cause),
         };
         let _ = self.0.failure.set(Box::new(cause));
@@ -270,9 +270,7 @@ impl Event {
     /// [`Error::NotExecuted`].
     pub fn check_submission(&self) -> Result<()> {
         match self.0.failure.get().filter(|_| !self.is_inherited()) {
-            Some(cause) => Err(Error::NotExecuted {
-                cause: Arc::clone(cause),
-            }),
+            Some(cause) => Err(Error::NotExecuted(Arc::clone(cause))),
             None => Ok(()),
         }
     }

@@ -55,8 +55,8 @@ pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
     wait_readable(&stream).map_err(failed)?;
     let files = imported_file::lock();
     let descriptor = match read(&stream).map_err(failed)? {
-        (FORGED, None) => return Err(Error::Forged { process }),
-        (FREED, None) => return Err(Error::Freed { process }),
+        (FORGED, None) => return Err(Error::Forged(process)),
+        (FREED, None) => return Err(Error::Freed(process)),
         (LIVE, None) => None,
         (LIVE_WITH_DESCRIPTOR, Some(descriptor)) => Some(descriptor),
         _ => return Err(failed(io::ErrorKind::InvalidData.into())),
@@ -68,8 +68,8 @@ pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
 fn duplicate(handle: &IpcHandle, files: &ImportedFiles) -> Result<Option<OwnedFd>, Error> {
     let process = handle.process;
     match exports::find(handle, files)? {
-        Status::Forged => Err(Error::Forged { process }),
-        Status::Freed => Err(Error::Freed { process }),
+        Status::Forged => Err(Error::Forged(process)),
+        Status::Freed => Err(Error::Freed(process)),
         Status::Live(descriptor) => Ok(descriptor),
     }
 }
@@ -84,8 +84,8 @@ fn shortage(cause: io::Error) -> Error {
 /// The error for a failure at the socket of a process.
 fn explain(process: u32, cause: io::Error) -> Error {
     match cause.kind() {
-        io::ErrorKind::Interrupted => Error::Interrupted { process },
-        io::ErrorKind::ConnectionRefused => Error::ExporterGone { process },
+        io::ErrorKind::Interrupted => Error::Interrupted(process),
+        io::ErrorKind::ConnectionRefused => Error::ExporterGone(process),
         _ => match Errno::from_io_error(&cause) {
             Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => shortage(cause),
             _ => Error::Unreachable { process, cause },
@@ -150,10 +150,7 @@ mod tests {
         let socket = |error: Errno| explain(7, error.into());
         assert!(matches!(socket(Errno::MFILE), Error::System { .. }));
         assert!(matches!(socket(Errno::INTR), Error::Interrupted { .. }));
-        assert!(matches!(
-            socket(Errno::CONNREFUSED),
-            Error::ExporterGone { process: 7 }
-        ));
+        assert!(matches!(socket(Errno::CONNREFUSED), Error::ExporterGone(7)));
         assert!(matches!(socket(Errno::PIPE), Error::Unreachable { .. }));
     }
 }

@@ -49,12 +49,9 @@ pub enum Error {
     },
     /// The process did not make the handle, or not with this content.
     #[error(
-        "the IPC handle was not made by process {process}, or was changed since: its authentication tag is wrong"
+        "the IPC handle was not made by process {0}, or was changed since: its authentication tag is wrong"
     )]
-    Forged {
-        /// The process that the handle names.
-        process: u32,
-    },
+    Forged(u32),
     /// The process that made the handle belongs to another user, which is not trusted.
     #[error(
         "the memory of the IPC handle belongs to process {process} of user {user}: only memory of the same user's and \
@@ -68,22 +65,16 @@ pub enum Error {
     },
     /// The owner has freed the memory, or closed its descriptors, as daemons close all.
     #[error(
-        "the memory of the IPC handle has been freed by its owner, process {process}, or that process has closed the memory's \
+        "the memory of the IPC handle has been freed by its owner, process {0}, or that process has closed the memory's \
          file descriptors"
     )]
-    Freed {
-        /// The process that owned it.
-        process: u32,
-    },
+    Freed(u32),
     /// No process listens at the socket that the handle names.
     #[error(
-        "process {process}, which owned the memory of the IPC handle, is gone: no process listens at its socket (or it is in a \
+        "process {0}, which owned the memory of the IPC handle, is gone: no process listens at its socket (or it is in a \
          container with another network namespace, or has closed all its descriptors, as daemons do)"
     )]
-    ExporterGone {
-        /// The process.
-        process: u32,
-    },
+    ExporterGone(u32),
     /// The process that owns the memory does not answer.
     #[error(
         "cannot get the memory's file descriptor from process {process} over its socket: {cause}"
@@ -106,17 +97,11 @@ pub enum Error {
     },
     /// The handler of a signal ran during the wait for the answer of the owner, which may be stopped or busy: the call can be
     /// repeated.
-    #[error("a signal has interrupted the wait for an answer of process {process}")]
-    Interrupted {
-        /// The process that owns the memory.
-        process: u32,
-    },
+    #[error("a signal has interrupted the wait for an answer of process {0}")]
+    Interrupted(u32),
     /// There is nothing to share: no bytes, or memory that was itself opened from another process.
-    #[error("{reason}")]
-    NothingToShare {
-        /// The reason.
-        reason: &'static str,
-    },
+    #[error("{0}")]
+    NothingToShare(&'static str),
     /// The program has closed the descriptors of the exported memory, as daemons close all, so no process can open it any more.
     #[error(
         "the program has closed the file descriptors of this memory since it was exported, as os.closerange does: no process \
@@ -125,23 +110,17 @@ pub enum Error {
     Closed,
     /// The driver migrates shared memory, so that another process would have other bytes than the host.
     #[error(
-        "shared memory of {device} cannot be shared between processes: the driver migrates it between host and device, and \
+        "shared memory of {0} cannot be shared between processes: the driver migrates it between host and device, and \
          other processes have the device's bytes only; use device or host memory"
     )]
-    Migrates {
-        /// The device's name.
-        device: String,
-    },
+    Migrates(String),
     /// This process's memory on a machine with several GPUs: Intel's driver then does not recognise the buffer as its own,
     /// and closes it together with the mapping.
     #[error(
-        "memory of this process cannot be opened on {device}: on a machine with several GPUs, Intel's driver would lose the \
+        "memory of this process cannot be opened on {0}: on a machine with several GPUs, Intel's driver would lose the \
          memory's buffer when the mapping is closed; use the memory itself, or open it in another process"
     )]
-    OwnMemory {
-        /// The device's name.
-        device: String,
-    },
+    OwnMemory(String),
     /// The driver does not support IPC of memory.
     #[error("the Level Zero driver of {device} does not support memory between processes{}", in_parentheses(.description))]
     Unsupported {

@@ -38,22 +38,20 @@ impl IpcHandle {
         }
         if range.is_empty() {
             let reason = "no bytes, so nothing to share with another process";
-            return Err(Error::NothingToShare { reason });
+            return Err(Error::NothingToShare(reason));
         }
         let device = allocation.device();
         if allocation.kind() == UsmKind::Shared && device.migrates_shared_memory() {
-            return Err(Error::Migrates {
-                device: device.to_string(),
-            });
+            return Err(Error::Migrates(device.to_string()));
         }
         let boot = identity::boot_id()?;
         let short = Error::is_short_of_descriptors;
         pool::retry_if(short, || server::start(exports::token()?))?;
         let make = || exports::insert(allocation).map(Export);
         let export = allocation.export(|| pool::retry_if(short, make))?;
-        let export: Arc<Export> = export.ok_or(Error::NothingToShare {
-            reason: "the memory was exported in another way",
-        })?;
+        let export: Arc<Export> = export.ok_or(Error::NothingToShare(
+            "the memory was exported in another way",
+        ))?;
         let make = |token, exported: &Exported| {
             let memory = &exported.memory;
             Self {
@@ -71,7 +69,7 @@ impl IpcHandle {
                 tag: Default::default(),
             }
         };
-        let handle = pool::retry_if(short, || exports::handle(export.0, &make));
+        let handle = pool::retry_if(short, || exports::handle(export.0, make));
         handle?.ok_or(Error::Closed)
     }
 

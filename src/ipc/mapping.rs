@@ -82,9 +82,7 @@ impl IpcHandle {
         // The owner is also queried when a mapping exists, as it may have freed the memory, and the handle may be forged.
         let received = descriptor::receive(self)?;
         if exports::is_own(self) && !imported_file::is_recognised(device.driver())? {
-            return Err(Error::OwnMemory {
-                device: device.to_string(),
-            });
+            return Err(Error::OwnMemory(device.to_string()));
         }
         let mapped = DriverMapping::of(self, context, device, received)?;
         // The range is checked against the driver's size of the mapping, not the handle's.
@@ -206,9 +204,7 @@ impl DriverMapping {
             Error::LevelZero(cause)
                 if cause.result() == Some(sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND) =>
             {
-                Error::Freed {
-                    process: handle.process,
-                }
+                Error::Freed(handle.process)
             }
             Error::LevelZero(cause) => driver::explain(device, 0, cause),
             error => error,

@@ -43,9 +43,7 @@ impl Worker {
         let sent = sender.send(task);
         // A task that is not sent is dropped with what it owns, which may be the queue.
         drop(tasks);
-        sent.map_err(|_| Error::NoThread {
-            cause: io::ErrorKind::BrokenPipe.into(),
-        })
+        sent.map_err(|_| Error::NoThread(io::ErrorKind::BrokenPipe.into()))
     }
 }
 
@@ -60,7 +58,7 @@ fn start() -> Result<mpsc::Sender<Task>> {
     thread::Builder::new()
         .name("zeusm-host-task".to_owned())
         .spawn(move || run_all(&tasks))
-        .map_err(|cause| Error::NoThread { cause })?;
+        .map_err(Error::NoThread)?;
     Ok(sender)
 }
 

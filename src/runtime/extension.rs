@@ -62,9 +62,7 @@ impl Extension {
 
 impl Runtime {
     fn is_not_cpu(&self) -> Error {
-        Error::NotCpuRuntime {
-            serving: self.path(),
-        }
+        Error::NotCpuRuntime(self.path())
     }
 }
 
@@ -126,9 +124,10 @@ impl Runtime {
         match unsafe { present(driver.handle(), gpus, tiles, peer_access.into()) } {
             sys::ZE_RESULT_SUCCESS => Ok(()),
             sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE => Err(Error::DevicesListed),
-            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT => Err(Error::InvalidCpuDevices {
-                reason: last_error(runtime.library(), driver.handle()),
-            }),
+            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT => Err(Error::InvalidCpuDevices(last_error(
+                runtime.library(),
+                driver.handle(),
+            ))),
             result => Err(Error::Call {
                 function: "zeusmDriverPresentDevices",
                 result,

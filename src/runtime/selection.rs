@@ -66,9 +66,7 @@ impl Runtime {
     pub unsafe fn choose(choice: &Choice) -> Result<&'static Self> {
         let _choosing = CHOOSING.get_or_default().lock();
         if let Some(runtime) = SERVING.get() {
-            return Err(Error::AlreadyServing {
-                serving: runtime.path().display().to_string(),
-            });
+            return Err(Error::AlreadyServing(runtime.path().display().to_string()));
         }
         // SAFETY: the caller guarantees that a file is a Level Zero library.
         let runtime = SERVING.get_or_try_init(|| unsafe { Self::open(choice) })?;

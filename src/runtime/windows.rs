@@ -13,7 +13,5 @@ pub(super) fn automatic() -> Result<Runtime> {
 /// # Errors
 /// [`Error::LinuxOnly`], always.
 pub(super) fn load_cpu_runtime() -> Result<&'static sys::Library> {
-    Err(Error::LinuxOnly {
-        feature: "the CPU runtime",
-    })
+    Err(Error::LinuxOnly("the CPU runtime"))
 }

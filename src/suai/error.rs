@@ -23,17 +23,11 @@ pub const MAX_FIELDS: usize = 1 << 16;
 #[non_exhaustive]
 pub enum Error {
     /// A required field is missing.
-    #[error("the field '{field}' is missing")]
-    Missing {
-        /// The dictionary's key.
-        field: &'static str,
-    },
+    #[error("the field '{0}' is missing")]
+    Missing(&'static str),
     /// The interface has an unknown version.
-    #[error("'version' is {version}; the only version is {VERSION}")]
-    Version {
-        /// The dictionary's value.
-        version: i64,
-    },
+    #[error("'version' is {0}; the only version is {VERSION}")]
+    Version(i64),
     /// An integer is out of the range of this machine's addresses. The Python layer also uses this for integers of more than
     /// 64 bits.
     #[error("'{field}' is {value}, which is out of range")]
@@ -52,11 +46,8 @@ pub enum Error {
         value: i64,
     },
     /// There are more dimensions than NumPy and the buffer protocol support.
-    #[error("'shape' has {ndim} dimensions; at most {MAX_NDIM} are possible")]
-    TooManyDimensions {
-        /// The number of dimensions.
-        ndim: usize,
-    },
+    #[error("'shape' has {0} dimensions; at most {MAX_NDIM} are possible")]
+    TooManyDimensions(usize),
     /// The number of bytes does not fit into an `isize`.
     #[error("'shape' {shape:?} with items of {itemsize} bytes is more than any memory can hold")]
     ShapeOverflow {
@@ -117,31 +108,19 @@ pub enum Error {
         itemsize: usize,
     },
     /// A record, or a sub-array in one, is larger than any memory.
-    #[error("'descr': the field '{name}' makes the record larger than any memory")]
-    DescrOverflow {
-        /// The first field beyond the limit.
-        name: String,
-    },
+    #[error("'descr': the field '{0}' makes the record larger than any memory")]
+    DescrOverflow(String),
     /// A field is a record of 0 bytes.
-    #[error("'descr': the field '{name}' is a record of 0 bytes")]
-    DescrEmpty {
-        /// The field.
-        name: String,
-    },
+    #[error("'descr': the field '{0}' is a record of 0 bytes")]
+    DescrEmpty(String),
     /// Two fields have one name.
-    #[error("'descr' has two fields of the name '{name}'")]
-    DescrTwice {
-        /// The name.
-        name: String,
-    },
+    #[error("'descr' has two fields of the name '{0}'")]
+    DescrTwice(String),
     /// A field name has a character that buffer formats do not allow.
     #[error(
-        "'descr': the field name '{name}' has a ':' or a NUL in it, which no buffer format can carry"
+        "'descr': the field name '{0}' has a ':' or a NUL in it, which no buffer format can carry"
     )]
-    DescrName {
-        /// The name.
-        name: String,
-    },
+    DescrName(String),
     /// The record, with the records in it, has more fields than [`MAX_FIELDS`].
     #[error("'descr' has more than {MAX_FIELDS} fields")]
     DescrFields,
@@ -149,17 +128,11 @@ pub enum Error {
     #[error("'descr' nests records more than {MAX_DEPTH} deep")]
     DescrDepth,
     /// The items have no buffer format (PEP 3118) on this machine.
-    #[error("items of type '{typestr}' have no buffer format on this machine")]
-    NoFormat {
-        /// The type string.
-        typestr: String,
-    },
+    #[error("items of type '{0}' have no buffer format on this machine")]
+    NoFormat(String),
     /// The pointer is null although the array has elements.
-    #[error("'data' has the pointer 0, but 'shape' {shape:?} has elements")]
-    NullPointer {
-        /// The shape.
-        shape: Vec<usize>,
-    },
+    #[error("'data' has the pointer 0, but 'shape' {0:?} has elements")]
+    NullPointer(Vec<usize>),
     /// The elements are outside of the address space.
     #[error(
         "'shape', 'strides' and 'offset' lead to bytes {}..{} from the pointer in 'data', {pointer:#x}, which are \

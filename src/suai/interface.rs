@@ -59,7 +59,7 @@ impl Interface {
     pub fn read(fields: &Fields<'_>) -> Result<Self, Error> {
         match required("version", fields.version)? {
             VERSION => {}
-            version => return Err(Error::Version { version }),
+            version => return Err(Error::Version(version)),
         }
         let pointer = required("data", fields.pointer)?;
         let pointer = usize::try_from(pointer).map_err(|_| Error::OutOfRange {
@@ -72,9 +72,7 @@ impl Interface {
         let offset = fields.offset.unwrap_or(0);
         let layout = Layout::new(shape, fields.strides, offset, element.size())?;
         if pointer == 0 && layout.elements() != 0 {
-            return Err(Error::NullPointer {
-                shape: layout.shape().to_vec(),
-            });
+            return Err(Error::NullPointer(layout.shape().to_vec()));
         }
         layout.extent().addresses(pointer)?;
         Ok(Self {
@@ -126,5 +124,5 @@ impl Interface {
 }
 
 fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Error> {
-    value.ok_or(Error::Missing { field })
+    value.ok_or(Error::Missing(field))
 }

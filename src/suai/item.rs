@@ -243,9 +243,7 @@ impl ItemType {
             return Ok(format!("{}x", self.size));
         }
         let code = find(self.kind, self.size).and_then(|known| known.code);
-        let code = code.ok_or_else(|| Error::NoFormat {
-            typestr: self.to_string(),
-        })?;
+        let code = code.ok_or_else(|| Error::NoFormat(self.to_string()))?;
         Ok(match self.order {
             ByteOrder::Little if prefix => format!("<{code}"),
             ByteOrder::Big if prefix => format!(">{code}"),

@@ -91,7 +91,7 @@ impl Layout {
         itemsize: usize,
     ) -> Result<Self, Error> {
         if shape.len() > MAX_NDIM {
-            return Err(Error::TooManyDimensions { ndim: shape.len() });
+            return Err(Error::TooManyDimensions(shape.len()));
         }
         if element_count(&shape, itemsize).is_none() {
             return Err(Error::ShapeOverflow { shape, itemsize });
@@ -273,7 +273,7 @@ fn out_of_range(field: &'static str, value: i64) -> Error {
 
 fn dimensions(shape: &[i64]) -> Result<Vec<usize>, Error> {
     if shape.len() > MAX_NDIM {
-        return Err(Error::TooManyDimensions { ndim: shape.len() });
+        return Err(Error::TooManyDimensions(shape.len()));
     }
     let dimension = |(index, &value): (usize, &i64)| match value {
         ..0 => Err(Error::NegativeDimension { index, value }),

@@ -165,9 +165,7 @@ impl Record {
                 .size()
                 .and_then(|bytes| size.checked_add(bytes))
                 .filter(|&size| isize::try_from(size).is_ok())
-                .ok_or_else(|| Error::DescrOverflow {
-                    name: field.name.clone(),
-                })?;
+                .ok_or_else(|| Error::DescrOverflow(field.name.clone()))?;
         }
         if depth > MAX_DEPTH {
             return Err(Error::DescrDepth);
@@ -177,9 +175,7 @@ impl Record {
         let twice =
             |pair: &&[&str]| matches!(pair, [one, other] if one == other && !one.is_empty());
         if let Some([name, _]) = names.windows(2).find(twice) {
-            return Err(Error::DescrTwice {
-                name: (*name).to_owned(),
-            });
+            return Err(Error::DescrTwice((*name).to_owned()));
         }
         Ok(Self {
             fields,
@@ -283,15 +279,13 @@ impl RecordField {
     fn check(&self) -> Result<(), Error> {
         let name = || self.name.clone();
         if self.name.contains([':', '\0']) {
-            return Err(Error::DescrName { name: name() });
+            return Err(Error::DescrName(name()));
         }
         if self.shape.len() > MAX_NDIM {
-            return Err(Error::TooManyDimensions {
-                ndim: self.shape.len(),
-            });
+            return Err(Error::TooManyDimensions(self.shape.len()));
         }
         match self.element.size() {
-            0 => Err(Error::DescrEmpty { name: name() }),
+            0 => Err(Error::DescrEmpty(name())),
             _ => Ok(()),
         }
     }

@@ -21,9 +21,7 @@ impl ContextRef {
             native(self.as_raw())
         })?;
         match handle {
-            0 => Err(Error::Failed {
-                function: "sycl::context::getNative",
-            }),
+            0 => Err(Error::Failed("sycl::context::getNative")),
             handle => Ok(std::ptr::with_exposed_provenance_mut(handle)),
         }
     }
@@ -37,9 +35,7 @@ impl ContextRef {
         // SAFETY: the reference is alive; the result is null or a vector that the caller deletes.
         let vector = unsafe { (functions.context_devices)(self.as_raw()) };
         if vector.is_null() {
-            return Err(Error::Failed {
-                function: "DPCTLContext_GetDevices",
-            });
+            return Err(Error::Failed("DPCTLContext_GetDevices"));
         }
         // SAFETY: the vector is alive until it is deleted below; `GetAt` returns copies of its references.
         let devices = unsafe {
@@ -49,9 +45,7 @@ impl ContextRef {
         };
         // SAFETY: deleted once.
         unsafe { (functions.devices_delete)(vector) };
-        devices.ok_or(Error::Failed {
-            function: "DPCTLDeviceVector_GetAt",
-        })
+        devices.ok_or(Error::Failed("DPCTLDeviceVector_GetAt"))
     }
 
     /// The kind of USM that `pointer` points into; `None` when it is not USM of this context. Some drivers also look up

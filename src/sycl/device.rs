@@ -30,9 +30,7 @@ impl DeviceRef {
     /// [`Error::NoDpctl`]; [`Error::NoSuchDevice`] when the string is malformed or selects no device.
     pub fn from_filter(filter: &str) -> Result<Self, Error> {
         let library = Library::get()?;
-        let none = || Error::NoSuchDevice {
-            filter: filter.to_owned(),
-        };
+        let none = || Error::NoSuchDevice(filter.to_owned());
         let text = CString::new(filter).map_err(|_| none())?;
         // SAFETY: the string outlives the call; the result is null or a selector that the caller deletes.
         let selector = unsafe { (library.functions.selector_filter)(text.as_ptr()) };
@@ -70,9 +68,7 @@ impl DeviceRef {
             native(self.as_raw())
         })?;
         match handle {
-            0 => Err(Error::Failed {
-                function: "sycl::device::getNative",
-            }),
+            0 => Err(Error::Failed("sycl::device::getNative")),
             handle => Ok(std::ptr::with_exposed_provenance_mut(handle)),
         }
     }
@@ -93,9 +89,7 @@ impl DeviceRef {
         // SAFETY: as above.
         unsafe { ContextRef::own(self.library(), cached) }
             .or_else(|| self.platform_context())
-            .ok_or(Error::Failed {
-                function: "DPCTLPlatform_GetDefaultContext",
-            })
+            .ok_or(Error::Failed("DPCTLPlatform_GetDefaultContext"))
     }
 
     fn platform_context(&self) -> Option<ContextRef> {
@@ -120,9 +114,9 @@ impl DeviceRef {
     pub fn name(&self) -> Result<String, Error> {
         // SAFETY: the reference is alive; the result is null or a string that the caller deletes.
         let name = unsafe { (self.functions().device_name)(self.as_raw()) };
-        self.library().take_string(name).ok_or(Error::Failed {
-            function: "DPCTLDevice_GetName",
-        })
+        self.library()
+            .take_string(name)
+            .ok_or(Error::Failed("DPCTLDevice_GetName"))
     }
 
     /// The type of the device.
@@ -159,7 +153,7 @@ impl DeviceRef {
     pub fn filter_string(&self) -> Result<String, Error> {
         match self.relative_id()? {
             Some(id) => Ok(format!("{}:{}:{id}", self.backend(), self.device_type())),
-            None => Err(Error::SubDevice { name: self.name()? }),
+            None => Err(Error::SubDevice(self.name()?)),
         }
     }
 }

@@ -11,12 +11,9 @@ pub enum Error {
     /// dpctl's library is not in the process.
     #[error(
         "libDPCTLSyclInterface is not in this process{}: install dpctl (pip install dpctl) and import it first",
-        beside(.sycl.as_ref())
+        beside(.0.as_ref())
     )]
-    NoDpctl {
-        /// A SYCL runtime in the process, if there is one.
-        sycl: Option<PathBuf>,
-    },
+    NoDpctl(Option<PathBuf>),
     /// dpctl's library lacks a function.
     #[error("{} has no function {name}: dpctl 0.17 or newer is needed", .library.display())]
     Symbol {
@@ -42,19 +39,11 @@ pub enum Error {
         text: String,
     },
     /// A null reference was given.
-    #[error("the reference to a {object} is null")]
-    NullReference {
-        /// The class that it should refer to.
-        object: &'static str,
-    },
+    #[error("the reference to a {0} is null")]
+    NullReference(&'static str),
     /// A function returned null. dpctl prints the reason to standard error if `DPCTL_VERBOSITY=error` is set.
-    #[error(
-        "{function} failed (with DPCTL_VERBOSITY=error in the environment, dpctl prints the reason)"
-    )]
-    Failed {
-        /// The function's name.
-        function: &'static str,
-    },
+    #[error("{0} failed (with DPCTL_VERBOSITY=error in the environment, dpctl prints the reason)")]
+    Failed(&'static str),
     /// The object belongs to another backend than the required one.
     #[error("this {object} is of the backend {found}, but {needed} is needed")]
     Backend {
@@ -66,20 +55,14 @@ pub enum Error {
         needed: Backend,
     },
     /// The filter string selects no device.
-    #[error("SYCL has no device that the filter string {filter:?} selects")]
-    NoSuchDevice {
-        /// The filter string.
-        filter: String,
-    },
+    #[error("SYCL has no device that the filter string {0:?} selects")]
+    NoSuchDevice(String),
     /// SYCL has no device.
     #[error("SYCL has no device at all")]
     NoDevice,
     /// A sub-device, which has no filter string.
-    #[error("the SYCL device {name} is a sub-device, and has no filter string")]
-    SubDevice {
-        /// The device's name.
-        name: String,
-    },
+    #[error("the SYCL device {0} is a sub-device, and has no filter string")]
+    SubDevice(String),
 }
 
 fn beside(sycl: Option<&PathBuf>) -> String {

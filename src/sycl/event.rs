@@ -74,9 +74,7 @@ impl EventRef {
             })?;
             return Err(error);
         }
-        let failed = Error::Failed {
-            function: "sycl::detail::make_event",
-        };
+        let failed = Error::Failed("sycl::detail::make_event");
         // SAFETY: the storage has an event without another owner, which dpctl deletes with `operator delete`.
         let event = unsafe { Self::own(library, storage) }.ok_or(failed.clone())?;
         // SAFETY: the reference is alive, and its native event has just been made.

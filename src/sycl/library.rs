@@ -188,9 +188,7 @@ impl Library {
     }
 
     fn find() -> Result<Self, Error> {
-        let absent = || Error::NoDpctl {
-            sycl: shared_library::find(SYCL),
-        };
+        let absent = || Error::NoDpctl(shared_library::find(SYCL));
         let path = shared_library::find(INTERFACE).ok_or_else(absent)?;
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
         // SAFETY: the library is loaded already, so no initialiser runs.
@@ -305,7 +303,7 @@ mod tests {
         // The search runs twice, as a failure is not cached.
         for _ in 0..2 {
             let error = Library::get().unwrap_err();
-            assert_eq!(error, Error::NoDpctl { sycl: None });
+            assert_eq!(error, Error::NoDpctl(None));
             assert!(error.to_string().contains("pip install dpctl"));
         }
     }

@@ -41,9 +41,7 @@ impl QueueRef {
             );
             Self::own(library, queue)
         }
-        .ok_or(Error::Failed {
-            function: "DPCTLQueue_Create",
-        })
+        .ok_or(Error::Failed("DPCTLQueue_Create"))
     }
 
     /// Submits a barrier that waits for an event, and for what is in the queue.
@@ -62,9 +60,7 @@ impl QueueRef {
                 submit(self.as_raw(), events.as_ptr(), events.len()),
             )
         }
-        .ok_or(Error::Failed {
-            function: "DPCTLQueue_SubmitBarrierForEvents",
-        })
+        .ok_or(Error::Failed("DPCTLQueue_SubmitBarrierForEvents"))
     }
 
     /// The context of the queue.
@@ -78,9 +74,7 @@ impl QueueRef {
             let context = (self.functions().queue_context)(self.as_raw());
             ContextRef::own(self.library(), context)
         }
-        .ok_or(Error::Failed {
-            function: "DPCTLQueue_GetContext",
-        })
+        .ok_or(Error::Failed("DPCTLQueue_GetContext"))
     }
 
     /// The device of the queue.
@@ -93,9 +87,7 @@ impl QueueRef {
             let device = (self.functions().queue_device)(self.as_raw());
             DeviceRef::own(self.library(), device)
         }
-        .ok_or(Error::Failed {
-            function: "DPCTLQueue_GetDevice",
-        })
+        .ok_or(Error::Failed("DPCTLQueue_GetDevice"))
     }
 
     /// Whether the queue is in-order.
@@ -211,8 +203,6 @@ impl QueueRef {
             let event = (self.functions().queue_barrier)(self.as_raw());
             EventRef::own(self.library(), event)
         }
-        .ok_or(Error::Failed {
-            function: "DPCTLQueue_SubmitBarrier",
-        })
+        .ok_or(Error::Failed("DPCTLQueue_SubmitBarrier"))
     }
 }

@@ -87,15 +87,13 @@ impl<C: Class> Reference<C> {
     pub unsafe fn copy_from_raw(raw: RawRef) -> Result<Self, Error> {
         let library = Library::get()?;
         if raw.is_null() {
-            return Err(Error::NullReference { object: C::NAME });
+            return Err(Error::NullReference(C::NAME));
         }
         let calls = C::calls(&library.functions);
         // SAFETY: `raw` is an object of this class; dpctl's function catches exceptions.
         let copy = unsafe { (calls.copy)(raw) };
         // SAFETY: the copy has no other owner.
-        unsafe { Self::own(library, copy) }.ok_or(Error::Failed {
-            function: calls.copy_name,
-        })
+        unsafe { Self::own(library, copy) }.ok_or(Error::Failed(calls.copy_name))
     }
 
     /// Takes the ownership of a reference that a function of `library` returned; `None` for null.

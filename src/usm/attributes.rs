@@ -43,7 +43,7 @@ impl Context {
                 size: range.len(),
                 ..whole
             }),
-            Lookup::Allocated(_) | Lookup::Free => Err(Error::UnknownPointer { pointer }),
+            Lookup::Allocated(_) | Lookup::Free => Err(Error::UnknownPointer(pointer)),
         }
     }
 
@@ -53,7 +53,7 @@ impl Context {
     /// [`Error::UnknownPointer`] when it is not USM of this context.
     pub(crate) fn driver_attributes(&self, pointer: usize) -> Result<PointerAttributes> {
         if pointer == 0 || context_map::is_in_another_context(pointer, self.handle()) {
-            return Err(Error::UnknownPointer { pointer });
+            return Err(Error::UnknownPointer(pointer));
         }
         let mut properties = sys::ze_memory_allocation_properties_t {
             stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
@@ -73,7 +73,7 @@ impl Context {
             )
         }?;
         let kind =
-            UsmKind::from_level_zero(properties.type_).ok_or(Error::UnknownPointer { pointer })?;
+            UsmKind::from_level_zero(properties.type_).ok_or(Error::UnknownPointer(pointer))?;
         let (mut base, mut size) = (ptr::null_mut(), 0);
         // SAFETY: the context is alive; Level Zero looks the pointer up and does not dereference it.
         unsafe {

@@ -20,11 +20,8 @@ const LOADER_NAMES: &[&str] = &["ze_loader.dll"];
 #[non_exhaustive]
 pub enum LoadError {
     /// None of the candidates could be opened.
-    #[error("no Level Zero library could be opened; tried {}", describe(.tried))]
-    Library {
-        /// Each candidate name or path with its error.
-        tried: Vec<(OsString, libloading::Error)>,
-    },
+    #[error("no Level Zero library could be opened; tried {}", describe(.0))]
+    Library(Vec<(OsString, libloading::Error)>),
     /// The library lacks the function.
     #[error("{} has no function {name}: the library is too old", .library.display())]
     Symbol {
@@ -55,7 +52,7 @@ impl LoadError {
     #[must_use]
     pub fn reasons(&self) -> Vec<String> {
         match self {
-            Self::Library { tried } => tried.iter().map(|(_, error)| reason(error)).collect(),
+            Self::Library(tried) => tried.iter().map(|(_, error)| reason(error)).collect(),
             Self::Symbol { .. } => Vec::new(),
         }
     }
@@ -129,7 +126,7 @@ pub fn load() -> Result<&'static Library, LoadError> {
             Err(error) => tried.push((OsString::from(name), error)),
         }
     }
-    Err(LoadError::Library { tried })
+    Err(LoadError::Library(tried))
 }
 
 /// Opens the Level Zero library at `path`: a loader, or a driver that exports the API by name.
@@ -143,9 +140,8 @@ pub fn load() -> Result<&'static Library, LoadError> {
 pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<&'static Library, LoadError> {
     let path = path.as_ref();
     // SAFETY: the caller guarantees that it is a Level Zero library.
-    unsafe { open(path) }.map_err(|error| LoadError::Library {
-        tried: vec![(path.as_os_str().to_owned(), error)],
-    })
+    unsafe { open(path) }
+        .map_err(|error| LoadError::Library(vec![(path.as_os_str().to_owned(), error)]))
 }
 
 /// Opens a library, which stays open.

@@ -21,7 +21,7 @@ fn c_library() -> &'static sys::Library {
 fn a_missing_library_is_an_error_that_names_it() {
     // SAFETY: there is no such library.
     let error = unsafe { sys::load_from("/nowhere/libze_loader.so.1") }.unwrap_err();
-    assert!(matches!(&error, sys::LoadError::Library { tried } if tried.len() == 1));
+    assert!(matches!(&error, sys::LoadError::Library(tried) if tried.len() == 1));
     assert!(
         error.to_string().contains("/nowhere/libze_loader.so.1"),
         "{error}"

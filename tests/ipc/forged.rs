@@ -184,7 +184,7 @@ fn a_larger_range_does_not_open_while_the_exported_one_is_open() {
     for changed in [allocation, at_the_base, range] {
         let answer = open(&changed, &target);
         let process = exporter.handle.process();
-        let is_forged = matches!(answer, Err(Error::Forged { process: it }) if it == process);
+        let is_forged = matches!(answer, Err(Error::Forged(it)) if it == process);
         assert!(is_forged, "{answer:?}");
     }
     assert_eq!(read(&target, mapping.as_ptr(), 3000), [5; 3000]);

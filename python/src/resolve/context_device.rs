@@ -357,7 +357,7 @@ fn check_is_of(context: &ContextRef, device: &Device, pointer: usize) -> PyResul
             return Ok(());
         }
     }
-    Err(Error::UnknownPointer { pointer }.into_exception())
+    Err(Error::UnknownPointer(pointer).into_exception())
 }
 
 fn first_device(context: &ContextRef) -> PyResult<sys::ze_device_handle_t> {

@@ -74,12 +74,7 @@ fn native_formats_are_as_in_numpy_on_linux() {
         );
     }
     let foreign: ItemType = ">f16".parse().unwrap();
-    assert_eq!(
-        foreign.format(),
-        Err(Error::NoFormat {
-            typestr: ">f16".to_owned()
-        })
-    );
+    assert_eq!(foreign.format(), Err(Error::NoFormat(">f16".to_owned())));
 }
 
 #[test]

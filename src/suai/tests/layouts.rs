@@ -13,7 +13,7 @@ fn impossible_shapes_are_refused() {
     );
     assert_eq!(
         Layout::new(&[1; 65], None, 0, 1),
-        Err(Error::TooManyDimensions { ndim: 65 })
+        Err(Error::TooManyDimensions(65))
     );
     assert_eq!(Layout::new(&[1; 64], None, 0, 1).unwrap().elements(), 1);
     let refused = |shape: &[i64], itemsize| {

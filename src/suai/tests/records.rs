@@ -37,24 +37,14 @@ fn nested_padded_and_array_fields() {
 #[test]
 fn impossible_records_are_refused() {
     let name = Record::new(vec![field("a:b", plain("<f4"), &[])]);
-    assert_eq!(
-        name,
-        Err(Error::DescrName {
-            name: "a:b".to_owned()
-        })
-    );
+    assert_eq!(name, Err(Error::DescrName("a:b".to_owned())));
     let huge = Record::new(vec![field("a", plain("<f8"), &[usize::MAX / 8 + 1])]);
-    assert_eq!(
-        huge,
-        Err(Error::DescrOverflow {
-            name: "a".to_owned()
-        })
-    );
+    assert_eq!(huge, Err(Error::DescrOverflow("a".to_owned())));
     let half = field("a", plain("|u1"), &[isize::MAX.unsigned_abs()]);
     assert!(Record::new(vec![half.clone()]).is_ok());
     assert!(Record::new(vec![half.clone(), half]).is_err());
     let many = Record::new(vec![field("a", plain("<f8"), &[1; 65])]);
-    assert_eq!(many, Err(Error::TooManyDimensions { ndim: 65 }));
+    assert_eq!(many, Err(Error::TooManyDimensions(65)));
     let mut nested = Record::new(vec![field("a", plain("<f8"), &[])]).unwrap();
     for _ in 1..MAX_DEPTH {
         nested = Record::new(vec![field("a", ElementType::Record(Arc::new(nested)), &[])]).unwrap();
@@ -70,14 +60,14 @@ fn names_are_unique_and_records_have_bytes() {
         field("a", plain("<i4"), &[]),
     ]);
     let name = "a".to_owned();
-    assert_eq!(twice, Err(Error::DescrTwice { name: name.clone() }));
+    assert_eq!(twice, Err(Error::DescrTwice(name.clone())));
     let nothing = Record::new(vec![field("b", plain("<f4"), &[0])]).unwrap();
     let outer = Record::new(vec![field(
         "a",
         ElementType::Record(Arc::new(nothing)),
         &[],
     )]);
-    assert_eq!(outer, Err(Error::DescrEmpty { name }));
+    assert_eq!(outer, Err(Error::DescrEmpty(name)));
     // Padding may be repeated; other fields without a name get NumPy's.
     let unnamed = Record::new(vec![
         field("", plain("|V2"), &[]),
@@ -113,10 +103,7 @@ fn a_field_is_at_a_distance_in_bytes() {
         );
     }
     let deep = Layout::new(&[1; 64], None, 0, 8).unwrap();
-    assert_eq!(
-        deep.field(0, &[2], 4),
-        Err(Error::TooManyDimensions { ndim: 65 })
-    );
+    assert_eq!(deep.field(0, &[2], 4), Err(Error::TooManyDimensions(65)));
 }
 
 /// Sizes that fit, and sizes near the limits.
