@@ -251,3 +251,16 @@ def test_a_further_mapping_of_the_runtimes_file(fresh):
         assert int((dpnp.ones(10) + 1).sum()) == 20
         """
     )
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("letter", "?H")
+def test_a_module_that_crashes_the_optimiser_is_built_without(fresh, letter):
+    """Intel's compiler crashes on the kernel that sorts bytes or words (`test_limits.py`)."""
+    fresh(f"""
+import zeusm.memory
+import numpy as np, dpnp
+
+numbers = np.random.default_rng(1).integers(0, 2, 10007).astype("{letter}")
+assert np.array_equal(dpnp.asnumpy(dpnp.sort(dpnp.asarray(numbers))), np.sort(numbers))
+""")

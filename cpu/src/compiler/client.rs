@@ -1,5 +1,6 @@
 //! The client: starts the compiler process and sends it jobs.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -32,7 +33,7 @@ static COMPILER: Local<Mutex<Option<Compiler>>> = Local::new();
 /// Builds a module to the device's own code; one at a time.
 ///
 /// A compiler that has died between two jobs is replaced. One that dies in a job is replaced once: it may have been killed, or
-/// have crashed as the OpenCL runtime's compiler does now and then on modules that it builds the next time.
+/// an optimisation may have crashed or not have ended, which the second attempt goes without.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -40,6 +41,7 @@ pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
     let mut place = COMPILER.get_or_default().lock();
     let mut failure =
         Failure::Unavailable("the compiling process ends as soon as it starts".to_owned());
+    let mut job = Cow::Borrowed(job);
     let mut tries = 0;
     while tries < 2 {
         let is_new = place.is_none();
@@ -48,7 +50,7 @@ pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
             empty => empty
                 .insert(Compiler::start().map_err(|why| Failure::Unavailable(why.to_string()))?),
         };
-        let has_begun = compiler.begin(job).is_ok();
+        let has_begun = compiler.begin(&job).is_ok();
         tries += usize::from(has_begun || is_new);
         if has_begun && let Ok(outcome) = read_outcome(&mut Link(&compiler.socket)) {
             return outcome;
@@ -57,9 +59,9 @@ pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
         if let (true, Some((status, output))) = (has_begun, ended) {
             let words = status.map_or("no exit status".to_owned(), |status| status.to_string());
             failure = Failure::Crashed(format!("{words}\n{output}").trim_end().to_owned());
-            // A module that took the whole time limit is not tried again.
-            if status.and_then(|status| status.signal()) == Some(libc::SIGPROF) {
-                break;
+            let is_killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
+            if !is_killed {
+                job = Cow::Owned(job.without_optimisation());
             }
         }
     }

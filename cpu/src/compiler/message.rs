@@ -42,6 +42,15 @@ pub enum Failure {
 }
 
 impl Job {
+    /// The same modules, to be compiled as they are.
+    pub fn without_optimisation(&self) -> Self {
+        let mut job = self.clone();
+        for unit in &mut job.units {
+            unit.options.push_str(" -cl-opt-disable");
+        }
+        job
+    }
+
     /// Writes the job as one message.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         write_number(to, self.units.len() as u64)?;
