@@ -7,6 +7,7 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 
 /// The generation of this process, which differs from its parent's and its children's; never 0.
 #[must_use]
+#[inline]
 pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }

@@ -60,7 +60,7 @@ impl Extent {
             .checked_add_signed(self.start)
             .zip(pointer.checked_add_signed(self.end))
             .map(|(start, end)| start..end)
-            .ok_or(Error::OutsideAddressSpace {
+            .ok_or_else(|| Error::OutsideAddressSpace {
                 pointer,
                 extent: self.bytes(),
             })

@@ -124,5 +124,5 @@ impl Interface {
 }
 
 fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Error> {
-    value.ok_or(Error::Missing(field))
+    value.ok_or_else(|| Error::Missing(field))
 }

@@ -165,6 +165,13 @@ impl ItemType {
         order: ByteOrder::Irrelevant,
     };
 
+    /// Numbers of double precision in this machine's order, the default of NumPy.
+    pub const FLOAT64: Self = Self {
+        kind: Kind::Float,
+        size: 8,
+        order: ByteOrder::NATIVE,
+    };
+
     /// The kind of the item.
     #[must_use]
     pub fn kind(self) -> Kind {

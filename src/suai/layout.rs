@@ -58,7 +58,7 @@ impl Layout {
             };
             Self::checked(shape.clone(), strides, offset, itemsize)
         });
-        found.ok_or(Error::ExtentOverflow {
+        found.ok_or_else(|| Error::ExtentOverflow {
             shape,
             strides,
             offset,
@@ -97,13 +97,13 @@ impl Layout {
             return Err(Error::ShapeOverflow { shape, itemsize });
         }
         let elements = |bytes: isize| bytes / itemsize.max(1).cast_signed();
-        let overflow = Error::ExtentOverflow {
-            shape: shape.clone(),
-            strides: Some(strides.iter().copied().map(elements).collect()),
+        let found = Self::checked(shape.clone(), Some(strides.clone()), offset, itemsize);
+        found.ok_or_else(|| Error::ExtentOverflow {
+            shape,
+            strides: Some(strides.into_iter().map(elements).collect()),
             offset: elements(offset),
             itemsize,
-        };
-        Self::checked(shape, Some(strides), offset, itemsize).ok_or(overflow)
+        })
     }
 
     /// A layout with strides and an offset in bytes, unless a distance overflows.

@@ -10,11 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::class::{UsmArray, invalid};
-use crate::errors::OrRaise;
 use crate::parse::{self, dtype, shape, usm_kind};
 use crate::resolve::{self, ContextDevice, DlpackDevice, QueueBinding, default_binding};
 use zeusm::dlpack::{Device, abi};
-use zeusm::suai::{ElementType, Layout, Order};
+use zeusm::suai::{ElementType, ItemType, Layout, Order};
 use zeusm::usm::UsmKind;
 
 /// An array to make: what the elements are, where they come to be, and whether they are copied.
@@ -88,10 +87,8 @@ impl Asked {
 impl Plan {
     /// An array of a given shape.
     pub(super) fn empty(py: Python<'_>, asked: Asked, shape: &[i64]) -> PyResult<Self> {
-        let element = match &asked.element {
-            Some(element) => element.clone(),
-            None => ElementType::Item("f8".parse().or_raise()?),
-        };
+        let element = asked.element.clone();
+        let element = element.unwrap_or(ElementType::Item(ItemType::FLOAT64));
         let order = asked.order.unwrap_or(Order::RowMajor);
         let layout = Layout::contiguous(shape, order, element.size());
         let layout = layout.map_err(|error| invalid(&error))?;

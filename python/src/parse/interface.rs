@@ -68,7 +68,7 @@ pub(crate) fn read<'py>(
     .or_raise()?;
     let syclobj = fields
         .get(intern!(py, "syclobj"))?
-        .ok_or(suai::Error::Missing("syclobj"))
+        .ok_or_else(|| suai::Error::Missing("syclobj"))
         .or_raise()?;
     let meaning = if !from_buffer && dpctl::is_memory(object)? {
         Flag::Writable
