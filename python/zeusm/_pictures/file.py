@@ -159,39 +159,42 @@ def parse(tree: Json) -> History:
             f"it is of version {version}, and this zeusm reads up to version {VERSION}: use a newer zeusm"
         )
     process = branch(tree, "process", dict)
-    devices = [device(each) for each in branch(tree, "devices", list)]
-    kinds = texts(tree, "kinds")
-    pools = len(branch(tree, "pools", list))
+    devices = [
+        Device(text(each, "name"), whole(each, "index", -1), whole(each, "total", -1))
+        for each in branch(tree, "devices", list)
+    ]
     threads = [
         (whole(each, "id", -(2**63)), text(each, "name")) for each in branch(tree, "threads", list)
     ]
+    kinds, actions = texts(tree, "kinds"), texts(tree, "actions")
     files, functions = texts(tree, "files"), texts(tree, "functions")
-    frames = columns(tree, "frames", Frames)
-    bounded(frames.file, "frames.file", 0, len(files))
-    bounded(frames.function, "frames.function", 0, len(functions))
-    bounded(frames.line, "frames.line", -(2**31), 2**31)
+    pools = len(branch(tree, "pools", list))
     stacks = branch(tree, "stacks", list)
-    for number, stack in enumerate(stacks):
-        bounded(stack, f"stacks[{number}]", 0, len(frames.file))
-    actions = texts(tree, "actions")
-    events = columns(tree, "events", Events)
-    blocks = columns(tree, "blocks", Blocks)
-    slabs = columns(tree, "slabs", Slabs)
-    for name, table in (("events", events), ("blocks", blocks), ("slabs", slabs)):
-        bounded(table.address, f"{name}.address", 0, 2**64)
-        bounded(table.size, f"{name}.size", 0, 2**63)
-        bounded(table.kind, f"{name}.kind", 0, len(kinds))
-        bounded(table.device, f"{name}.device", -1, len(devices))
-        bounded(table.pool, f"{name}.pool", -1, pools)
-    bounded(events.time, "events.time", 0, 2**63)
-    bounded(events.action, "events.action", 0, len(actions))
-    bounded(events.thread, "events.thread", -1, len(threads))
-    bounded(events.stack, "events.stack", -1, len(stacks))
-    bounded(events.hit, "events.hit", -1, 2)
-    bounded(blocks.stack, "blocks.stack", -1, len(stacks))
-    bounded(blocks.time, "blocks.time", -1, 2**63)
-    bounded(slabs.used, "slabs.used", 0, 2**63)
-    bounded(slabs.block, "slabs.block", 0, 2**63)
+    number = (0, 2**63)
+    #: The least value of the columns of each name, and the end of their range; times are -1 where they are unknown.
+    bounds = {
+        "action": (0, len(actions)),
+        "address": (0, 2**64),
+        "block": number,
+        "device": (-1, len(devices)),
+        "duration": number,
+        "file": (0, len(files)),
+        "function": (0, len(functions)),
+        "hit": (-1, 2),
+        "kind": (0, len(kinds)),
+        "line": (-(2**31), 2**31),
+        "pool": (-1, pools),
+        "queue": (-1, 2**64),
+        "size": number,
+        "stack": (-1, len(stacks)),
+        "thread": (-1, len(threads)),
+        "time": (-1, 2**63),
+        "used": number,
+    }
+    frames = columns(tree, "frames", Frames, bounds)
+    for index, stack in enumerate(stacks):
+        bounded(stack, f"stacks[{index}]", 0, len(frames.file))
+    events = columns(tree, "events", Events, bounds)
     return History(
         zeusm=text(tree, "zeusm"),
         pid=whole(process, "pid", 0),
@@ -210,17 +213,15 @@ def parse(tree: Json) -> History:
         actions=actions,
         events=events,
         failures=[failure(each, len(events.time)) for each in branch(tree, "failures", list)],
-        blocks=blocks,
-        slabs=slabs,
-        operations=operations(tree, len(devices)),
+        blocks=columns(tree, "blocks", Blocks, bounds),
+        slabs=columns(tree, "slabs", Slabs, bounds),
+        operations=columns(tree, "operations", Operations, bounds)
+        if "operations" in tree
+        else None,
         dropped=whole(tree, "dropped", 0),
         # Files of zeusm before operations were recorded lack it.
         dropped_operations=whole({"dropped_operations": 0, **tree}, "dropped_operations", 0),
     )
-
-
-def device(tree: Json) -> Device:
-    return Device(text(tree, "name"), whole(tree, "index", -1), whole(tree, "total", -1))
 
 
 def failure(tree: Json, rows: int) -> Failure:
@@ -231,17 +232,6 @@ def failure(tree: Json, rows: int) -> Failure:
         whole(tree, name, least) for name, least in (("cached", 0), ("in_use", 0), ("free", -1))
     ]
     return Failure(event, text(tree, "message"), *numbers)
-
-
-def operations(tree: Json, devices: int) -> Operations | None:
-    if "operations" not in tree:
-        return None
-    found = columns(tree, "operations", Operations, strings=("name",))
-    for name in ("time", "duration", "size"):
-        bounded(getattr(found, name), f"operations.{name}", 0, 2**63)
-    bounded(found.device, "operations.device", -1, devices)
-    bounded(found.queue, "operations.queue", -1, 2**64)
-    return found
 
 
 def branch(tree: Json, name: str, kind: type) -> Json:
@@ -264,7 +254,7 @@ def whole(tree: Json, name: str, least: int) -> int:
 
 def text(tree: Json, name: str) -> str:
     value: str = branch(tree, name, str)
-    check_text(value, name)
+    check_texts([value], name)
     return value
 
 
@@ -275,33 +265,28 @@ def texts(tree: Json, name: str) -> list[str]:
 
 
 def check_texts(found: Json, name: str) -> None:
-    if type(found) is not list or not set(map(type, found)) <= {str}:
+    """Refuse other objects than strings, and halves of surrogate pairs, which JSON can express and UTF-8 cannot."""
+    if not set(map(type, found)) <= {str}:
         raise HistoryError(f'"{name}" is not a list of strings')
-    for each in found:
-        check_text(each, name)
-
-
-def check_text(value: str, name: str) -> None:
-    """Refuse halves of surrogate pairs, which JSON can express and UTF-8 cannot."""
     try:
-        value.encode()
+        "".join(found).encode()
     except UnicodeEncodeError:
         raise HistoryError(f'"{name}" has text that is not Unicode') from None
 
 
 def columns(
-    tree: Json, name: str, record: Callable[..., Record], strings: tuple[str, ...] = ()
+    tree: Json, name: str, record: Callable[..., Record], bounds: dict[str, tuple[int, int]]
 ) -> Record:
-    """Return a table of columns of one length."""
+    """Return a table of columns of one length, of integers in the bounds of their name or, without any, of strings."""
     table = branch(tree, name, dict)
     found = {}
     for field in fields(record):  # type: ignore[arg-type]
-        column = branch(table, field.name, list)
-        if field.name in strings:
+        found[field.name] = column = branch(table, field.name, list)
+        if field.name in bounds:
+            bounded(column, f"{name}.{field.name}", *bounds[field.name])
+        else:
             check_texts(column, f"{name}.{field.name}")
-        found[field.name] = column
-    lengths = {len(column) for column in found.values()}
-    if len(lengths) > 1:
+    if len(set(map(len, found.values()))) > 1:
         raise HistoryError(f'the columns of "{name}" have different lengths')
     return record(**found)
 
