@@ -9,13 +9,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::allocate::Request;
-use crate::array::adopt::view_of;
-use crate::copies::Source;
-use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory, object};
+use crate::array::adopt::{pinned_of, view_of};
+use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, Pinned, PyMemory, object};
 use crate::parse::{self, BoolOrInt};
 use crate::pool::{AllocationSource, PyMemoryPool};
 use crate::resolve::{self, BindingRef, QueueBinding, default_binding};
-use crate::transfer;
+use crate::transfer::{self, Side};
 use zeusm::usm::UsmKind;
 
 /// The keywords of the constructors.
@@ -100,9 +99,16 @@ pub(crate) fn construct_then<T>(
         };
         request.allocate_then(py, then)
     } else if options.copy {
-        let source_of_bytes = Source::of(other)?;
+        let source_of_bytes = pinned_of(other)?;
         let binding = binding.as_deref().cloned();
-        then(copy(kind, source_of_bytes, source, alignment, binding, py)?)
+        then(copy(
+            kind,
+            &source_of_bytes,
+            source,
+            alignment,
+            binding,
+            py,
+        )?)
     } else {
         let has_pool = options.pool.is_some();
         let binding = binding.as_deref().cloned();
@@ -160,7 +166,7 @@ fn check_shareable(memory: &PyMemory, kind: UsmKind, alignment: usize) -> PyResu
 /// A new allocation with the bytes of `source`.
 fn copy(
     kind: UsmKind,
-    source: Source,
+    source: &Pinned,
     from: AllocationSource<'_>,
     alignment: usize,
     binding: Option<Arc<QueueBinding>>,
@@ -175,14 +181,15 @@ fn copy(
         binding: binding.into(),
     };
     let copy = request.allocate(py)?;
-    let (there, from) = (Arc::clone(source.context_device()), source.for_queue(py)?);
-    let (here, to) = (Arc::clone(copy.context_device()), copy.for_queue(py)?);
-    let by_host = copy.allows_host_copy() && source.allows_host_copy();
-    let (size, operands) = (source.nbytes, (copy, source));
+    let here = Arc::clone(copy.context_device());
+    let to = Side {
+        owner: &here,
+        address: copy.for_queue(py)?,
+        by_host: copy.allows_host_copy(),
+    };
+    let (from, operands) = (source.side(py)?, (copy, source.share(py)?));
     // SAFETY: the operands own both sides, which are of the same size.
-    let (copy, _) =
-        unsafe { transfer::copy_peer(py, &here, to, &there, from, size, by_host, operands) }?;
-    Ok(copy)
+    unsafe { transfer::copy(py, to, from, source.nbytes, operands) }.map(|(copy, _)| copy)
 }
 
 /// The same memory with another queue, which must be of its context.

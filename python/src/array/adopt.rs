@@ -11,7 +11,9 @@ use pyo3::types::PyDict;
 
 use super::class::{UsmArray, invalid};
 use crate::interpreter::intern;
-use crate::memory::{Owner, PyMemory, Terms, as_memory, note_import_by_address, object};
+use crate::memory::{
+    Owner, Pinned, PyMemory, Terms, as_memory, note_import_by_address, object as new_object,
+};
 use crate::parse::{self, dtype, interface};
 use crate::resolve::{ContextDevice, ResolvedSyclObject, invalid_argument};
 use crate::shown::class_name;
@@ -52,7 +54,7 @@ pub(super) fn described(
     // The memory begins at the lowest byte of an element.
     let layout = found.layout.from_lowest();
     let layout = layout.map_err(|error| invalid(&error))?;
-    UsmArray::new(&object(owner.py(), memory)?, found.element, layout)
+    UsmArray::new(&new_object(owner.py(), memory)?, found.element, layout)
 }
 
 /// The memory of an object with USM.
@@ -72,6 +74,20 @@ pub(crate) fn memory(object: &Bound<'_, PyAny>) -> PyResult<Option<PyMemory>> {
         Some(dictionary) => Ok(Some(from_interface(object, &dictionary)?.0)),
         None => Ok(None),
     }
+}
+
+/// The memory of an object, if that has USM, for an operation. A memory object is used as it is.
+pub(crate) fn pinned(object: &Bound<'_, PyAny>) -> PyResult<Option<Pinned>> {
+    if let Some(memory) = as_memory(object)? {
+        return Pinned::new(memory).map(Some);
+    }
+    let view = memory(object)?.map(|view| new_object(object.py(), view));
+    view.transpose()?.as_ref().map(Pinned::new).transpose()
+}
+
+/// As [`pinned`], of an object that has to have USM.
+pub(crate) fn pinned_of(object: &Bound<'_, PyAny>) -> PyResult<Pinned> {
+    pinned(object)?.map_or_else(|| refuse(object), Ok)
 }
 
 /// Raises the error for an object without USM.

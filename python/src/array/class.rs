@@ -94,7 +94,7 @@ impl UsmArray {
     }
 
     pub(super) fn memory(&self) -> &PyMemory {
-        self.base.memory()
+        &self.base
     }
 
     pub(super) fn pinned(&self) -> &Pinned {

@@ -12,7 +12,7 @@ use crate::cuda::{self, Direction};
 use crate::memory::{PyMemory, object};
 use crate::pool::AllocationSource;
 use crate::resolve::QueueBinding;
-use crate::transfer::{self, StridedCopy};
+use crate::transfer::{self, Side, StridedCopy};
 use zeusm::cuda::Interface;
 use zeusm::suai::Layout;
 use zeusm::usm::UsmKind;
@@ -72,8 +72,13 @@ pub(super) fn copy(py: Python<'_>, plan: &Plan, source: &UsmArray) -> PyResult<U
         let middle = unsafe { source.gather(py, there, &elements, from, middle) }?;
         (from, (operands, Some(middle)))
     };
+    let sides = [(here, to), (there, from)].map(|(owner, address)| Side {
+        owner,
+        address,
+        by_host: false,
+    });
     // SAFETY: the operands own both sides of this size, each with its context and device.
-    unsafe { transfer::copy_peer(py, here, to, there, from, size, false, operands) }?;
+    unsafe { transfer::copy(py, sides[0], sides[1], size, operands) }?;
     Ok(copy)
 }
 

@@ -1,14 +1,13 @@
 //! Asynchronous copies, fills and hints: the call returns while they are in flight.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::Source;
 use super::blocking::Byte;
+use crate::array::adopt;
 use crate::errors::OrRaise;
 use crate::event::{PyEvent, WaitList};
 use crate::in_flight::{self, Visible};
@@ -91,11 +90,16 @@ impl PyMemory {
         let buffer = HostBuffer::writable(obj)?;
         memory.check_holds(&buffer)?;
         let (to, size) = (buffer.address(), memory.nbytes);
-        let operands = Operands::new(slf, None, Some(buffer))?;
         // SAFETY: the operands are retained until the copy is complete, and large enough.
-        operands.submit(slf.py(), depends, move |queue, from, _| unsafe {
-            queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
-        })
+        submit(
+            slf,
+            None,
+            Some(buffer),
+            depends,
+            move |queue, from, _| unsafe {
+                queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
+            },
+        )
     }
 
     /// Copies from the host to the beginning of the memory, asynchronously.
@@ -141,14 +145,18 @@ impl PyMemory {
     ) -> PyResult<PyEvent> {
         let memory = slf.get();
         let buffer = HostBuffer::readable(obj)?;
-        memory.check_writable()?;
-        memory.check_fits("source", buffer.size())?;
+        memory.check_takes(buffer.size())?;
         let (from, size) = (buffer.address(), buffer.size());
-        let operands = Operands::new(slf, None, Some(buffer))?;
         // SAFETY: the operands are retained until the copy is complete, and large enough.
-        operands.submit(slf.py(), depends, move |queue, to, _| unsafe {
-            queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
-        })
+        submit(
+            slf,
+            None,
+            Some(buffer),
+            depends,
+            move |queue, to, _| unsafe {
+                queue.copy_raw(pointer(to), pointer(from), size, Completion::Event)
+            },
+        )
     }
 
     /// Copies USM to the beginning of the memory, from any context, asynchronously.
@@ -196,15 +204,19 @@ impl PyMemory {
         depends: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyEvent> {
         let memory = slf.get();
-        let source = Source::of(sycl_usm_ary)?;
-        memory.check_writable()?;
-        memory.check_fits("source", source.nbytes)?;
+        let source = adopt::pinned_of(sycl_usm_ary)?;
+        memory.check_takes(source.nbytes)?;
         let (there, size) = (Arc::clone(source.context_device()), source.nbytes);
-        let operands = Operands::new(slf, Some(source), None)?;
         // SAFETY: the operands are retained until the copy is complete, and large enough.
-        operands.submit(slf.py(), depends, move |queue, to, from| unsafe {
-            transfer::submit_peer(queue, to, there.queue()?, from, size)
-        })
+        submit(
+            slf,
+            Some(source),
+            None,
+            depends,
+            move |queue, to, from| unsafe {
+                transfer::submit_copy(queue, to, there.queue()?, from, size, Completion::Event)
+            },
+        )
     }
 
     /// Sets every byte, asynchronously.
@@ -252,7 +264,7 @@ impl PyMemory {
         memory.check_writable()?;
         let size = memory.nbytes;
         // SAFETY: the memory is retained until the fill is complete.
-        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, to, _| unsafe {
+        submit(slf, None, None, depends, move |queue, to, _| unsafe {
             queue.fill_raw(pointer(to), val.0, size, Completion::Event)
         })
     }
@@ -285,7 +297,7 @@ impl PyMemory {
             0
         };
         // SAFETY: the memory is retained until the hint is complete.
-        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, first, _| unsafe {
+        submit(slf, None, None, depends, move |queue, first, _| unsafe {
             queue.prefetch_raw(pointer(first), size).map(Some)
         })
     }
@@ -331,87 +343,59 @@ impl PyMemory {
         let memory = slf.get();
         let size = memory.nbytes;
         // SAFETY: the memory is retained until the hint is complete.
-        Operands::new(slf, None, None)?.submit(slf.py(), depends, move |queue, first, _| unsafe {
+        submit(slf, None, None, depends, move |queue, first, _| unsafe {
             queue.advise_raw(pointer(first), size, advice).map(Some)
         })
     }
 }
 
-/// The operands of an operation, which are kept alive and pinned, and cannot be resized, until it is complete.
-struct Operands {
-    memory: Pinned,
-    source: Option<Source>,
+/// Submits an operation with the addresses of the memory and of the source. The operands are kept alive and pinned, and cannot be
+/// resized, until it is complete.
+///
+/// # Errors
+/// `ValueError` when the memory is closed.
+fn submit(
+    memory: &Bound<'_, PyMemory>,
+    source: Option<Pinned>,
     buffer: Option<HostBuffer>,
-}
-
-impl Operands {
-    /// # Errors
-    /// `ValueError` when the memory is closed.
-    fn new(
-        memory: &Bound<'_, PyMemory>,
-        source: Option<Source>,
-        buffer: Option<HostBuffer>,
-    ) -> PyResult<Self> {
-        Ok(Self {
-            memory: Pinned::new(memory)?,
-            source,
-            buffer,
+    depends: Option<&Bound<'_, PyAny>>,
+    operation: impl FnOnce(&Queue, usize, usize) -> Result<Option<Event>, Error> + Send,
+) -> PyResult<PyEvent> {
+    let (py, pinned) = (memory.py(), Pinned::new(memory)?);
+    let memory = memory.get();
+    let mut wait_list = WaitList::read(depends)?;
+    let address = memory.for_async(py, &mut wait_list)?;
+    let mut touched = vec![memory.extent()];
+    let context_device = Arc::clone(memory.context_device());
+    let (mut from, mut from_address) = (Arc::clone(&context_device), 0);
+    if let Some(source) = &source {
+        from_address = source.for_async(py, &mut wait_list)?;
+        from = Arc::clone(source.context_device());
+        touched.push(source.extent());
+    }
+    let buffer_range = |buffer: &HostBuffer| transfer::range(buffer.address(), buffer.size());
+    touched.extend(buffer.as_ref().map(buffer_range));
+    in_flight::drain_at_exit(py)?;
+    transfer::order(py, &context_device, &touched)?;
+    let submitted = Instant::now();
+    let mut visible = Visible::new(&context_device, &from, &touched);
+    let (event, returned) = visible
+        .detach(py, |last| -> Result<_, Error> {
+            let queue = context_device.queue()?;
+            let dependent = wait_list.of(queue)?;
+            let event = match operation(&dependent, address, from_address)? {
+                Some(event) => event,
+                None => dependent.barrier(&[])?,
+            };
+            let (touched, operands) = (touched.clone(), (pinned, source, buffer));
+            let returned = in_flight::retain(&context_device, &event, touched, operands)?;
+            *last = Some(event.clone());
+            let owner = Arc::clone(&context_device);
+            let event = PyEvent::new(event, queue.clone(), owner, submitted);
+            Ok((event, returned))
         })
-    }
-
-    /// Submits an operation with the addresses of the memory and of the source, and retains the operands.
-    fn submit(
-        self,
-        py: Python<'_>,
-        depends: Option<&Bound<'_, PyAny>>,
-        operation: impl FnOnce(&Queue, usize, usize) -> Result<Option<Event>, Error> + Send,
-    ) -> PyResult<PyEvent> {
-        let memory = self.memory.memory();
-        let mut wait_list = WaitList::read(depends)?;
-        let address = memory.for_async(py, &mut wait_list)?;
-        let source = match &self.source {
-            Some(source) => source.for_async(py, &mut wait_list)?,
-            None => 0,
-        };
-        let touched = self.touched();
-        in_flight::drain_at_exit(py)?;
-        let context_device = Arc::clone(memory.context_device());
-        let from = self
-            .source
-            .as_ref()
-            .map_or(&context_device, |source| source.context_device())
-            .clone();
-        transfer::order(py, &context_device, &touched)?;
-        let submitted = Instant::now();
-        let mut visible = Visible::new(&context_device, &from, &touched);
-        let (event, returned) = visible
-            .detach(py, |last| -> Result<_, Error> {
-                let queue = context_device.queue()?;
-                let dependent = wait_list.of(queue)?;
-                let event = match operation(&dependent, address, source)? {
-                    Some(event) => event,
-                    None => dependent.barrier(&[])?,
-                };
-                let returned = in_flight::retain(&context_device, &event, touched.clone(), self)?;
-                *last = Some(event.clone());
-                let owner = Arc::clone(&context_device);
-                let event = PyEvent::new(event, queue.clone(), owner, submitted);
-                Ok((event, returned))
-            })
-            .or_raise()?;
-        // This may run arbitrary code.
-        drop(returned);
-        Ok(event)
-    }
-
-    /// The addresses that the operation may read or write.
-    fn touched(&self) -> Vec<Range<usize>> {
-        let source = self.source.as_ref().map(|source| source.extent());
-        let buffer = self.buffer.as_ref();
-        let buffer = buffer.map(|buffer| transfer::range(buffer.address(), buffer.size()));
-        [Some(self.memory.memory().extent()), source, buffer]
-            .into_iter()
-            .flatten()
-            .collect()
-    }
+        .or_raise()?;
+    // This may run arbitrary code.
+    drop(returned);
+    Ok(event)
 }

@@ -6,9 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use std::ptr;
-use std::sync::Arc;
 
-use super::{Source, cuda};
+use super::cuda;
 use crate::array::adopt;
 use crate::imports;
 use crate::memory::{Pinned, PyMemory};
@@ -123,8 +122,8 @@ impl PyMemory {
     /// >>> memory.tobytes()
     /// b'\x07\x07\x07'
     fn copy_from_device(slf: &Bound<'_, Self>, sycl_usm_ary: &Bound<'_, PyAny>) -> PyResult<()> {
-        if let Some(source) = Source::if_usm(sycl_usm_ary)? {
-            return copy_usm(slf, source);
+        if let Some(source) = adopt::pinned(sycl_usm_ary)? {
+            return copy_usm(slf, &source);
         }
         match interface::read_cuda(sycl_usm_ary)? {
             Some(array) => cuda::copy_from(slf, sycl_usm_ary, &array),
@@ -192,10 +191,9 @@ impl PyMemory {
         let (py, memory) = (slf.py(), slf.get());
         memory.check_writable()?;
         let pinned = Pinned::new(slf)?;
-        let (to, size) = (memory.for_queue(py)?, memory.nbytes);
-        let (context_device, by_host) = (memory.context_device(), memory.allows_host_copy());
+        let (to, size) = (memory.side(py)?, memory.nbytes);
         // SAFETY: `pinned` owns the memory.
-        unsafe { transfer::fill(py, context_device, to, val.0, size, by_host, pinned) }.map(drop)
+        unsafe { transfer::fill(py, to, val.0, size, pinned) }.map(drop)
     }
 
     /// Copies a buffer or USM of the same size to a slice, or sets its bytes to an integer.
@@ -215,9 +213,9 @@ impl PyMemory {
                 "a source of {given} bytes cannot be assigned to a slice of {size} bytes"
             ))),
         };
-        if let Some(source) = Source::if_usm(value)? {
+        if let Some(source) = adopt::pinned(value)? {
             check(source.nbytes)?;
-            copy_usm(&part, source)
+            copy_usm(&part, &source)
         } else {
             let buffer = HostBuffer::readable(value)?;
             check(buffer.size())?;
@@ -265,36 +263,24 @@ fn uninitialised(py: Python<'_>, size: usize) -> PyResult<(Bound<'_, PyBytes>, u
 }
 
 /// Copies a buffer to the beginning of the memory, and waits.
-fn copy_buffer(memory: &Bound<'_, PyMemory>, buffer: HostBuffer) -> PyResult<()> {
-    let (py, object) = (memory.py(), memory);
-    let memory = memory.get();
-    memory.check_writable()?;
-    memory.check_fits("source", buffer.size())?;
-    let (from, size) = (buffer.address(), buffer.size());
-    let operands = (Pinned::new(object)?, buffer);
-    let to = memory.for_queue(py)?;
-    let (context_device, by_host) = (memory.context_device(), memory.allows_host_copy());
+fn copy_buffer(object: &Bound<'_, PyMemory>, buffer: HostBuffer) -> PyResult<()> {
+    let (py, memory) = (object.py(), object.get());
+    let size = buffer.size();
+    memory.check_takes(size)?;
+    let (pinned, to) = (Pinned::new(object)?, memory.side(py)?);
+    let from = to.host(buffer.address());
     // SAFETY: the operands own both sides, and the destination is large enough.
-    unsafe { transfer::copy(py, context_device, to, from, size, by_host, operands) }.map(drop)
+    unsafe { transfer::copy(py, to, from, size, (pinned, buffer)) }.map(drop)
 }
 
 /// Copies USM of any context to the beginning of the memory, and waits.
-fn copy_usm(memory: &Bound<'_, PyMemory>, source: Source) -> PyResult<()> {
-    let (py, object) = (memory.py(), memory);
-    let memory = memory.get();
-    memory.check_writable()?;
-    memory.check_fits("source", source.nbytes)?;
-    let pinned = Pinned::new(object)?;
-    let (from, size) = (source.for_queue(py)?, source.nbytes);
-    let to = memory.for_queue(py)?;
-    let by_host = memory.allows_host_copy() && source.allows_host_copy();
-    let (here, there) = (
-        memory.context_device(),
-        &Arc::clone(source.context_device()),
-    );
-    let operands = (pinned, source);
+fn copy_usm(object: &Bound<'_, PyMemory>, source: &Pinned) -> PyResult<()> {
+    let (py, memory) = (object.py(), object.get());
+    memory.check_takes(source.nbytes)?;
+    let operands = (Pinned::new(object)?, source.share(py)?);
+    let (from, to) = (source.side(py)?, memory.side(py)?);
     // SAFETY: the operands own both sides, and the destination is large enough.
-    unsafe { transfer::copy_peer(py, here, to, there, from, size, by_host, operands) }.map(drop)
+    unsafe { transfer::copy(py, to, from, source.nbytes, operands) }.map(drop)
 }
 
 /// Copies all bytes to `destination`, and waits.
@@ -302,28 +288,15 @@ fn copy_usm(memory: &Bound<'_, PyMemory>, source: Source) -> PyResult<()> {
 /// # Safety
 /// `owner` must keep `nbytes` bytes at `destination` valid.
 unsafe fn read(
-    memory: &Bound<'_, PyMemory>,
+    object: &Bound<'_, PyMemory>,
     destination: usize,
     owner: impl Send + 'static,
 ) -> PyResult<()> {
-    let (py, pinned) = (memory.py(), Pinned::new(memory)?);
-    let memory = memory.get();
-    let (source, size) = (memory.for_queue(py)?, memory.nbytes);
-    let (context_device, by_host) = (memory.context_device(), memory.allows_host_copy());
-    let operands = (pinned, owner);
+    let (py, memory) = (object.py(), object.get());
+    let (pinned, from) = (Pinned::new(object)?, memory.side(py)?);
+    let to = from.host(destination);
     // SAFETY: the operands own both sides; the caller guarantees that the destination is valid.
-    unsafe {
-        transfer::copy(
-            py,
-            context_device,
-            destination,
-            source,
-            size,
-            by_host,
-            operands,
-        )
-    }
-    .map(drop)
+    unsafe { transfer::copy(py, to, from, memory.nbytes, (pinned, owner)) }.map(drop)
 }
 
 /// The byte value of a fill.

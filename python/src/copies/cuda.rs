@@ -16,8 +16,7 @@ pub(super) fn copy_from(
     array: &Interface,
 ) -> PyResult<()> {
     let size = array.layout.extent().len();
-    memory.get().check_writable()?;
-    memory.get().check_fits("source", size)?;
+    memory.get().check_takes(size)?;
     copy(Direction::ToUsm, memory, owner, array, size)
 }
 

@@ -3,6 +3,3 @@
 mod asynchronous;
 mod blocking;
 mod cuda;
-mod source;
-
-pub(crate) use source::Source;

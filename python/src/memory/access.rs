@@ -15,6 +15,7 @@ use crate::event::WaitList;
 use crate::in_flight::{self, InFlight};
 use crate::interpreter::{FREE_THREADED, detach};
 use crate::resolve::QueueBinding;
+use crate::transfer::Side;
 use zeusm::usm::UsmKind;
 use zeusm::{Error, Event};
 
@@ -62,6 +63,15 @@ impl PyMemory {
         self.after_sycl(py)?;
         self.check_accessible()?;
         Ok(self.address.number())
+    }
+
+    /// As a side of a copy on a queue of zeusm.
+    pub(crate) fn side(&self, py: Python<'_>) -> PyResult<Side<'_>> {
+        Ok(Side {
+            owner: self.context_device(),
+            address: self.for_queue(py)?,
+            by_host: self.allows_host_copy(),
+        })
     }
 
     /// For an asynchronous operation, which waits for `wait_list` and for the memory's SYCL queue, whether that is in-order

@@ -145,10 +145,12 @@ impl PyMemory {
         Ok(())
     }
 
-    pub(crate) fn check_fits(&self, what: &str, size: usize) -> PyResult<()> {
+    /// Checks that so many bytes can be written.
+    pub(crate) fn check_takes(&self, size: usize) -> PyResult<()> {
+        self.check_writable()?;
         if size > self.nbytes {
             return Err(PyValueError::new_err(format!(
-                "{what} of {size} bytes is too large for USM memory of {} bytes",
+                "source of {size} bytes is too large for USM memory of {} bytes",
                 self.nbytes
             )));
         }

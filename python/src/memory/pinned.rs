@@ -1,5 +1,7 @@
 //! A pinned memory object.
 
+use std::ops::Deref;
+
 use pyo3::prelude::*;
 
 use super::base::PyMemory;
@@ -22,12 +24,16 @@ impl Pinned {
         Self::new(self.0.bind(py))
     }
 
-    pub(crate) fn memory(&self) -> &PyMemory {
-        self.0.get()
-    }
-
     pub(crate) fn object(&self) -> &Py<PyMemory> {
         &self.0
+    }
+}
+
+impl Deref for Pinned {
+    type Target = PyMemory;
+
+    fn deref(&self) -> &PyMemory {
+        self.0.get()
     }
 }
 

@@ -1,12 +1,12 @@
-//! A blocking copy or fill within one context and device.
+//! A blocking copy or fill.
 
-use std::ffi::c_void;
 use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use super::submit::{pointer, range, submit_copy};
 use crate::errors::{IntoException, OrRaise};
 use crate::in_flight::{self, Visible};
 use crate::interpreter::detach;
@@ -14,34 +14,54 @@ use crate::resolve::ContextDevice;
 use zeusm::{Completion, Device, Error, Event, Queue};
 
 /// The maximum size in bytes for which the GIL is held: releasing and reacquiring it costs as much as such a copy.
-pub(super) const SMALL: usize = 64 << 10;
+const SMALL: usize = 64 << 10;
 
-/// Copies `size` bytes on the queue of `context_device`, and waits. The host itself copies a small size if it can access
-/// both sides (`by_host`) and no operation is in flight that has to precede the copy.
+/// One side of a copy.
+#[derive(Clone, Copy)]
+pub(crate) struct Side<'a> {
+    /// The context and device of USM; for host memory, those of the other side.
+    pub(crate) owner: &'a Arc<ContextDevice>,
+    pub(crate) address: usize,
+    /// Whether the host itself can access it.
+    pub(crate) by_host: bool,
+}
+
+impl Side<'_> {
+    /// Host memory, the other side of a copy from or to this one.
+    pub(crate) fn host(self, address: usize) -> Self {
+        let by_host = true;
+        Side {
+            address,
+            by_host,
+            ..self
+        }
+    }
+}
+
+/// Copies `size` bytes on the queue of the destination, and waits. The host itself copies a small size if it can access both sides
+/// and no operation is in flight that has to precede the copy.
 ///
 /// # Safety
-/// `operands` must keep both ranges valid, each USM of the context or host memory; with `by_host`, memory that the host can
+/// `operands` must keep both ranges valid, each USM of its side's context or host memory; with `by_host`, memory that the host can
 /// access.
 pub(crate) unsafe fn copy<T: Send + 'static>(
     py: Python<'_>,
-    context_device: &Arc<ContextDevice>,
-    destination: usize,
-    source: usize,
+    to: Side<'_>,
+    from: Side<'_>,
     size: usize,
-    by_host: bool,
     operands: T,
 ) -> PyResult<T> {
+    let (destination, source) = (to.address, from.address);
     let operation = Operation {
         name: "copy",
         size,
         touched: &[range(destination, size), range(source, size)],
-        by_host,
+        sides: [to, from],
         // One of the operations of such a copy may fail after others of it were submitted.
-        may_wait: zeusm::overlap(destination, source, size),
+        may_wait: !Arc::ptr_eq(to.owner, from.owner) || zeusm::overlap(destination, source, size),
     };
     operation.run(
         py,
-        context_device,
         operands,
         // SAFETY: the caller guarantees the validity of the ranges, which may overlap.
         || unsafe {
@@ -53,7 +73,8 @@ pub(crate) unsafe fn copy<T: Send + 'static>(
         },
         // SAFETY: the caller guarantees the validity of the ranges.
         |queue, completion| unsafe {
-            queue.copy_raw(pointer(destination), pointer(source), size, completion)
+            let from = from.owner.queue()?;
+            submit_copy(queue, destination, from, source, size, completion)
         },
     )
 }
@@ -61,27 +82,24 @@ pub(crate) unsafe fn copy<T: Send + 'static>(
 /// Fills `size` bytes, in the same way as [`copy`].
 ///
 /// # Safety
-/// `operands` must keep the range valid, which must be USM of the context; with `by_host`, memory that the host can
-/// access.
+/// As there.
 pub(crate) unsafe fn fill<T: Send + 'static>(
     py: Python<'_>,
-    context_device: &Arc<ContextDevice>,
-    destination: usize,
+    to: Side<'_>,
     value: u8,
     size: usize,
-    by_host: bool,
     operands: T,
 ) -> PyResult<T> {
+    let destination = to.address;
     let operation = Operation {
         name: "fill",
         size,
         touched: &[range(destination, size)],
-        by_host,
+        sides: [to, to],
         may_wait: false,
     };
     operation.run(
         py,
-        context_device,
         operands,
         // SAFETY: the caller guarantees the validity of the range.
         || unsafe { ptr::write_bytes(pointer(destination).cast::<u8>(), value, size) },
@@ -97,7 +115,8 @@ struct Operation<'a> {
     name: &'static str,
     size: usize,
     touched: &'a [Range<usize>],
-    by_host: bool,
+    /// What is written, and what is read.
+    sides: [Side<'a>; 2],
     /// Whether the submission may wait for operations before it, which may need the GIL.
     may_wait: bool,
 }
@@ -108,26 +127,27 @@ impl Operation<'_> {
     fn run<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        context_device: &Arc<ContextDevice>,
         operands: T,
         execute: impl FnOnce(),
         submit: impl FnOnce(&Queue, Completion) -> zeusm::Result<Option<Event>> + Send,
     ) -> PyResult<T> {
-        let ordered = order(py, context_device, self.touched)?;
+        let [to, from] = self.sides.map(|side| side.owner);
+        let ordered = order(py, to, self.touched)?;
         let is_small = self.size <= SMALL;
-        if is_small && self.by_host && !ordered && context_device.is_settled() {
+        let by_host = self.sides.iter().all(|side| side.by_host);
+        if is_small && by_host && !ordered && to.is_settled() && from.is_settled() {
             execute();
             return Ok(operands);
         }
-        let queue = context_device.queue().or_raise()?;
-        let mut visible = Visible::new(context_device, context_device, self.touched);
+        let queue = to.queue().or_raise()?;
+        let mut visible = Visible::new(to, from, self.touched);
         let completion = match is_small {
             true => Completion::SpinWait,
             false => Completion::Event,
         };
         // Intel's driver executes small copies of a discrete GPU within the submission, after the work before them, which may be
         // that of another package.
-        let submitted = if is_small && !self.may_wait && context_device.device().is_integrated() {
+        let submitted = if is_small && !self.may_wait && to.device().is_integrated() {
             visible.submit_small(|| submit(queue, completion))
         } else {
             visible.detach(py, |event| -> Result<(), Error> {
@@ -217,14 +237,4 @@ pub(crate) fn finish<T: Send + 'static>(
         error.write_unraisable(py, None);
     }
     Err(interrupted)
-}
-
-/// The addresses of `size` bytes.
-pub(crate) fn range(first: usize, size: usize) -> Range<usize> {
-    first..first.saturating_add(size)
-}
-
-/// The pointer of an address.
-pub(crate) fn pointer(address: usize) -> *mut c_void {
-    ptr::with_exposed_provenance_mut(address)
 }

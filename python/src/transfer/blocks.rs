@@ -1,12 +1,12 @@
 //! Copies between strided and packed memory, one region after the other on the queue; gaps between elements are not
 //! accessed.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::blocking::{finish, order, pointer, range};
+use super::blocking::{finish, order};
+use super::submit::{pointer, range};
 use crate::errors::OrRaise;
 use crate::in_flight::Visible;
 use crate::resolve::ContextDevice;
@@ -128,37 +128,22 @@ unsafe fn append(
         Direction::Gather => (packed, strided),
         Direction::Scatter => (strided, packed),
     };
+    let (destination, source) = (pointer(to.first), pointer(from.first).cast_const());
+    let (to, from) = (rows_at(to, destination), rows_at(from, source));
     // SAFETY: the caller guarantees the validity of both sides; the rows of a region do not overlap.
     unsafe {
         if rows * slices == 1 {
-            queue.copy_raw(
-                pointer(to.first),
-                pointer(from.first),
-                width,
-                Completion::Event,
-            )
+            queue.copy_raw(destination, source, width, Completion::Event)
         } else {
-            queue.copy_rows_raw(
-                writable(to),
-                readable(from),
-                [width, rows, slices],
-                Completion::Event,
-            )
+            queue.copy_rows_raw(to, from, [width, rows, slices], Completion::Event)
         }
     }
 }
 
-fn writable(rows: Rows<usize>) -> Rows<*mut c_void> {
+/// The same rows by a pointer to the first one.
+fn rows_at<P>(rows: Rows<usize>, first: P) -> Rows<P> {
     Rows {
-        first: pointer(rows.first),
-        pitch: rows.pitch,
-        slice_pitch: rows.slice_pitch,
-    }
-}
-
-fn readable(rows: Rows<usize>) -> Rows<*const c_void> {
-    Rows {
-        first: pointer(rows.first),
+        first,
         pitch: rows.pitch,
         slice_pitch: rows.slice_pitch,
     }

@@ -5,8 +5,8 @@
 
 mod blocking;
 mod blocks;
-mod peer;
+mod submit;
 
-pub(crate) use blocking::{copy, fill, order, pointer, range};
+pub(crate) use blocking::{Side, copy, fill, order};
 pub(crate) use blocks::{StridedCopy, copy_strided};
-pub(crate) use peer::{copy_peer, submit_peer};
+pub(crate) use submit::{pointer, range, submit_copy};

@@ -1,78 +1,39 @@
-//! Peer copies: between contexts or devices, direct or staged.
+//! The submission of a copy, also between contexts or devices, where it is direct or staged.
 
+use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr;
 use std::slice;
-use std::sync::Arc;
 
-use pyo3::prelude::*;
-
-use super::blocking::{SMALL, copy, finish, order, pointer, range};
-use crate::errors::OrRaise;
-use crate::in_flight::Visible;
-use crate::resolve::ContextDevice;
 use zeusm::{Completion, Error, Event, Queue};
 
-/// Copies from one context and device to another, and waits.
-///
-/// # Safety
-/// `operands` must keep both ranges valid, each USM of its side's context; with `by_host`, memory that the host can access.
-#[allow(clippy::too_many_arguments)] // Two sides of a context-device and an address each.
-pub(crate) unsafe fn copy_peer<T: Send + 'static>(
-    py: Python<'_>,
-    to: &Arc<ContextDevice>,
-    destination: usize,
-    from: &Arc<ContextDevice>,
-    source: usize,
-    size: usize,
-    by_host: bool,
-    operands: T,
-) -> PyResult<T> {
-    if Arc::ptr_eq(to, from) {
-        // SAFETY: the caller guarantees the validity of the ranges.
-        return unsafe { copy(py, to, destination, source, size, by_host, operands) };
-    }
-    let touched = [range(destination, size), range(source, size)];
-    let ordered = order(py, to, &touched)?;
-    if size <= SMALL && by_host && !ordered && to.is_settled() && from.is_settled() {
-        let (to, from) = (pointer(destination), pointer(source));
-        // SAFETY: the caller guarantees the validity of the ranges, which may overlap.
-        unsafe { ptr::copy(from.cast::<u8>(), to.cast(), size) };
-        return Ok(operands);
-    }
-    let mut visible = Visible::new(to, from, &touched);
-    let submitted = visible.detach(py, |event| -> Result<(), Error> {
-        let (to, from) = (to.queue()?, from.queue()?);
-        // SAFETY: the caller guarantees the validity of the ranges.
-        *event = unsafe { submit_peer(to, destination, from, source, size) }?;
-        Ok(())
-    });
-    submitted.or_raise()?;
-    finish(py, visible, "copy", size, operands)
+/// The addresses of `size` bytes.
+pub(crate) fn range(first: usize, size: usize) -> Range<usize> {
+    first..first.saturating_add(size)
+}
+
+/// The pointer of an address.
+pub(crate) fn pointer(address: usize) -> *mut c_void {
+    ptr::with_exposed_provenance_mut(address)
 }
 
 /// Submits a copy from the context and device of one queue to those of another. It is ordered after earlier operations and
-/// before later operations of both queues. If no direct copy is possible, or if it has to wait for the host, a host task
+/// before later operations of both queues. If the queues differ and no direct copy is possible, or if it has to wait for the host, a host task
 /// copies, through staging memory if necessary; if it fails, so does the event.
 ///
 /// # Safety
-/// As for [`copy_peer`], until the event is complete.
-pub(crate) unsafe fn submit_peer(
+/// Both ranges must be valid until the event is complete, each USM of its queue's context or host memory.
+pub(crate) unsafe fn submit_copy(
     to: &Queue,
     destination: usize,
     from: &Queue,
     source: usize,
     size: usize,
+    completion: Completion,
 ) -> Result<Option<Event>, Error> {
     if to == from {
         // SAFETY: the caller guarantees the validity of the ranges.
-        return unsafe {
-            to.copy_raw(
-                pointer(destination),
-                pointer(source),
-                size,
-                Completion::Event,
-            )
-        };
+        return unsafe { to.copy_raw(pointer(destination), pointer(source), size, completion) };
     }
     let earlier = if from.is_idle() {
         Vec::new()
