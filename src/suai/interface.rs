@@ -124,5 +124,8 @@ impl Interface {
 }
 
 fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Error> {
-    value.ok_or_else(|| Error::Missing(field))
+    match value {
+        Some(value) => Ok(value),
+        None => Err(Error::Missing(field)),
+    }
 }
