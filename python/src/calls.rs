@@ -10,7 +10,7 @@ use once_cell::race::OnceBox;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::PyType;
 
 use crate::construct::{Options, construct_then};
 use crate::interpreter::intern;
@@ -37,6 +37,8 @@ fn make<'py>(
 struct Make {
     object: Py<PyAny>,
     call: ffi::vectorcallfunc,
+    /// `type.__dict__["__call__"]`, which all other calls take.
+    call_of_type: Py<PyAny>,
 }
 
 static MAKE: OnceBox<Make> = OnceBox::new();
@@ -48,9 +50,14 @@ pub(crate) fn shorten(py: Python<'_>) -> PyResult<()> {
     let Some(call) = (unsafe { ffi::PyVectorcall_Function(object.as_ptr()) }) else {
         return Ok(()); // No version of CPython has such functions of C.
     };
+    let of_type = py.get_type::<PyType>().getattr("__dict__")?;
+    let call_of_type = of_type.get_item("__call__")?.unbind();
     MAKE.get_or_init(|| {
-        let object = object.unbind();
-        Box::new(Make { object, call })
+        Box::new(Make {
+            object: object.unbind(),
+            call,
+            call_of_type,
+        })
     });
     for class in [
         py.get_type::<MemoryUSMShared>(),
@@ -89,10 +96,7 @@ unsafe extern "C" fn call_class(
                 ptr::null_mut(),
             );
         }
-        call_with_tuple(py, class, arguments, count, keywords).unwrap_or_else(|error| {
-            error.restore(py);
-            ptr::null_mut()
-        })
+        call_with_tuple(class, arguments, count, keywords)
     }
 }
 
@@ -121,36 +125,32 @@ unsafe fn queue_alone(
     }
 }
 
-/// Calls a class as the interpreter does without a function for the protocol.
+/// Calls a class as the interpreter does without a function for the protocol: by the slot of the classes' class, `type`.
 ///
 /// # Safety
 /// As for [`call_class`].
 #[cold]
 unsafe fn call_with_tuple(
-    py: Python<'_>,
     class: *mut ffi::PyObject,
     arguments: *const *mut ffi::PyObject,
     count: usize,
     keywords: *mut ffi::PyObject,
-) -> PyResult<*mut ffi::PyObject> {
-    // SAFETY: as for this function. A class of classes, such as `type`, is called by its slot.
+) -> *mut ffi::PyObject {
+    // SAFETY: as for this function; the tuple of names is null or has a length. The pointer may be null without arguments.
     unsafe {
-        let names = Bound::from_borrowed_ptr_or_opt(py, keywords);
-        let names = names.map_or_else(|| Ok(PyTuple::empty(py)), Bound::cast_into::<PyTuple>)?;
-        let all = match count + names.len() {
-            0 => &[], // The pointer may be null.
+        let names = match keywords.is_null() {
+            true => 0,
+            false => ffi::PyTuple_GET_SIZE(keywords).unsigned_abs(),
+        };
+        let given = match count + names {
+            0 => &[],
             all => slice::from_raw_parts(arguments, all),
         };
-        let value = |value: &*mut ffi::PyObject| Bound::from_borrowed_ptr(py, *value);
-        let (positional, named) = all.split_at(count);
-        let tuple = PyTuple::new(py, positional.iter().map(value))?;
-        let dictionary = PyDict::new(py);
-        for (name, named) in names.iter().zip(named) {
-            dictionary.set_item(name, value(named))?;
-        }
-        Ok(match (*ffi::Py_TYPE(class)).tp_call {
-            Some(call) => call(class, tuple.as_ptr(), dictionary.as_ptr()),
-            None => ptr::null_mut(), // `type` has it.
-        })
+        let all = [&[class], given].concat();
+        let Some(make) = MAKE.get() else {
+            return ptr::null_mut(); // It is there before the classes have this function.
+        };
+        let call = make.call_of_type.as_ptr();
+        ffi::PyObject_Vectorcall(call, all.as_ptr(), count + 1, keywords)
     }
 }

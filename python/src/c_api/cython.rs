@@ -12,11 +12,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::functions::memory_of;
+use super::functions::{call, memory_of};
 use crate::array::adopt;
 use crate::dpctl::{self, Dpctl};
 use crate::errors::OrRaise;
-use crate::interpreter::attach;
 use crate::memory::object;
 use crate::resolve::ResolvedSyclObject;
 use zeusm::sycl::QueueRef;
@@ -67,25 +66,6 @@ pub(super) fn capsules(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(capsules)
 }
 
-/// Calls `function` with the object; after an error the exception is set and the result is `failed`.
-///
-/// # Safety
-/// The interpreter must be attached, and `object` a valid object.
-unsafe fn call<T>(
-    object: *mut ffi::PyObject,
-    failed: T,
-    function: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
-) -> T {
-    attach(|py| {
-        // SAFETY: the caller guarantees the validity of the object.
-        let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-        function(&object).unwrap_or_else(|error| {
-            error.restore(py);
-            failed
-        })
-    })
-}
-
 /// # Safety
 /// As for [`call`].
 unsafe extern "C" fn usm_pointer(object: *mut ffi::PyObject) -> *mut c_void {
@@ -109,36 +89,33 @@ unsafe extern "C" fn opaque_pointer(_object: *mut ffi::PyObject) -> *mut c_void 
     ptr::null_mut()
 }
 
-/// The reference belongs to the memory's `dpctl.SyclContext`, which lives as long as the memory object.
+/// The `dpctl.SyclQueue` of a memory object, which lives as long as that.
+fn queue_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let binding = &memory_of(object)?.get().binding;
+    let queue = binding.queue_or_cached(object.py())?;
+    Ok(queue.object().bind(object.py()).clone())
+}
+
+/// The reference belongs to the context of the memory's `dpctl.SyclQueue`.
 ///
 /// # Safety
 /// As for [`call`].
 unsafe extern "C" fn context_reference(object: *mut ffi::PyObject) -> *mut c_void {
     let context = |object: &Bound<'_, PyAny>| {
-        let queue = memory_of(object)?
-            .get()
-            .binding
-            .queue_or_cached(object.py())?;
-        let py = object.py();
-        let context = queue.object().bind(py).getattr("sycl_context")?;
-        dpctl::address(&context, &Dpctl::get(py)?.context)
+        let context = queue_of(object)?.getattr("sycl_context")?;
+        dpctl::address(&context, &Dpctl::get(object.py())?.context)
     };
     // SAFETY: the caller guarantees the validity of the object.
     unsafe { call(object, ptr::null_mut(), context) }
 }
 
-/// The reference belongs to the memory's `dpctl.SyclQueue`, which lives as long as the memory object.
+/// The reference belongs to the memory's `dpctl.SyclQueue`.
 ///
 /// # Safety
 /// As for [`call`].
 unsafe extern "C" fn queue_reference(object: *mut ffi::PyObject) -> *mut c_void {
     let queue = |object: &Bound<'_, PyAny>| {
-        let queue = memory_of(object)?
-            .get()
-            .binding
-            .queue_or_cached(object.py())?;
-        let py = object.py();
-        dpctl::address(queue.object().bind(py), &Dpctl::get(py)?.queue)
+        dpctl::address(&queue_of(object)?, &Dpctl::get(object.py())?.queue)
     };
     // SAFETY: the caller guarantees the validity of the object.
     unsafe { call(object, ptr::null_mut(), queue) }

@@ -66,34 +66,43 @@ pub(super) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
+/// Calls `function` with the object; after an error the exception is set and the result is `failed`.
+///
 /// # Safety
 /// The interpreter must be attached, and `object` a valid object.
-unsafe extern "C" fn check(object: *mut ffi::PyObject) -> c_int {
+pub(super) unsafe fn call<T>(
+    object: *mut ffi::PyObject,
+    failed: T,
+    function: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+) -> T {
     attach(|py| {
         // SAFETY: the caller guarantees the validity of the object.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-        c_int::from(object.is_instance_of::<PyMemory>())
+        function(&object).unwrap_or_else(|error| {
+            error.restore(py);
+            failed
+        })
     })
 }
 
 /// # Safety
-/// As for [`check`]; `memory` must be a structure to fill in.
+/// As for [`call`].
+unsafe extern "C" fn check(object: *mut ffi::PyObject) -> c_int {
+    let check = |object: &Bound<'_, PyAny>| Ok(object.is_instance_of::<PyMemory>().into());
+    // SAFETY: the caller guarantees the validity of the object.
+    unsafe { call(object, 0, check) }
+}
+
+/// # Safety
+/// As for [`call`]; `memory` must be a structure to fill in.
 unsafe extern "C" fn describe(object: *mut ffi::PyObject, memory: *mut Memory) -> c_int {
-    attach(|py| {
-        // SAFETY: the caller guarantees the validity of the object.
-        let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-        match described(&object) {
-            Ok(described) => {
-                // SAFETY: the caller guarantees the validity of the structure.
-                unsafe { memory.write(described) };
-                0
-            }
-            Err(error) => {
-                error.restore(py);
-                -1
-            }
-        }
-    })
+    // SAFETY: the caller guarantees the validity of the object and of the structure.
+    unsafe {
+        call(object, -1, |object| {
+            memory.write(described(object)?);
+            Ok(0)
+        })
+    }
 }
 
 /// The object as a memory object.
@@ -143,35 +152,37 @@ fn refuse_level_zeros(
 }
 
 /// # Safety
-/// As for [`check`], of `owner`; `sycl_context` must be null or a valid `DPCTLSyclContextRef`.
+/// As for [`call`], of `owner`, which may be null; `sycl_context` must be null or a valid `DPCTLSyclContextRef`.
 unsafe extern "C" fn from_pointer(
     pointer: *mut c_void,
     nbytes: usize,
     sycl_context: *mut c_void,
     owner: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    attach(|py| {
-        // SAFETY: null, or the caller guarantees the validity of the object.
-        let owner = unsafe { Bound::from_borrowed_ptr_or_opt(py, owner) };
-        let made = || -> PyResult<_> {
-            let owner = owner.ok_or_else(|| {
-                PyValueError::new_err("owner is NULL: something has to keep the memory alive")
-            })?;
-            refuse_level_zeros(py, sycl_context, &owner)?;
-            let context = if sycl_context.is_null() {
-                default_binding(py)?.context_device().sycl()?.clone()
-            } else {
-                // SAFETY: the caller guarantees the validity of the reference.
-                unsafe { ContextRef::copy_from_raw(sycl_context) }
-                    .map_err(|error| PyRuntimeError::new_err(format!("{error}")))?
-            };
-            let resolved = ResolvedSyclObject::of_context(context);
-            let memory = adopt::from_pointer(resolved, pointer.addr(), nbytes, &owner)?;
-            Ok(object(py, memory)?.into_ptr())
+    let made = |owner: &Bound<'_, PyAny>| {
+        let py = owner.py();
+        refuse_level_zeros(py, sycl_context, owner)?;
+        let context = if sycl_context.is_null() {
+            default_binding(py)?.context_device().sycl()?.clone()
+        } else {
+            // SAFETY: the caller guarantees the validity of the reference.
+            unsafe { ContextRef::copy_from_raw(sycl_context) }
+                .map_err(|error| PyRuntimeError::new_err(format!("{error}")))?
         };
-        made().unwrap_or_else(|error| {
-            error.restore(py);
-            ptr::null_mut()
-        })
-    })
+        let resolved = ResolvedSyclObject::of_context(context);
+        let memory = adopt::from_pointer(resolved, pointer.addr(), nbytes, owner)?;
+        Ok(object(py, memory)?.into_ptr())
+    };
+    let no_owner = |_: &Bound<'_, PyAny>| {
+        Err(PyValueError::new_err(
+            "owner is NULL: something has to keep the memory alive",
+        ))
+    };
+    // SAFETY: None is a valid object, and the caller guarantees the validity of others.
+    unsafe {
+        match owner.is_null() {
+            true => call(ffi::Py_None(), ptr::null_mut(), no_owner),
+            false => call(owner, ptr::null_mut(), made),
+        }
+    }
 }

@@ -7,29 +7,6 @@ use zeusm::pool::{Pool, Report, Scope, Statistics};
 use zeusm::usm::LevelZeroProvider;
 use zeusm_process::Mutex;
 
-/// The value in `repr`.
-trait Shown {
-    fn shown(&self) -> String;
-}
-
-macro_rules! shown {
-    ($($type:ty)*) => {
-        $(impl Shown for $type {
-            fn shown(&self) -> String {
-                format!("{self}")
-            }
-        })*
-    };
-}
-
-shown!(usize u64 i64);
-
-impl Shown for Option<usize> {
-    fn shown(&self) -> String {
-        self.map_or_else(|| "None".to_owned(), |value| format!("{value}"))
-    }
-}
-
 /// Defines a class of figures, with a getter and an item in `repr` for each figure.
 macro_rules! figures {
     (
@@ -52,11 +29,11 @@ macro_rules! figures {
                 }
             )*
 
-            fn __repr__(&self) -> String {
+            fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
                 let figures = [$(
-                    format!("{}={}", stringify!($field), self.0.$field.shown()),
+                    format!("{}={}", stringify!($field), slf.getattr(stringify!($field))?),
                 )*];
-                format!("{}({})", $name, figures.join(", "))
+                Ok(format!("{}({})", $name, figures.join(", ")))
             }
         }
 

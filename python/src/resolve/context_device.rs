@@ -169,18 +169,28 @@ impl ContextDevice {
     /// A context of zeusm's own with the default device, without a SYCL context for the given reason.
     pub(super) fn without_sycl(reason: String) -> Result<Arc<Self>, Error> {
         let device = Runtime::get()?.default_device()?;
-        Ok(Arc::new(Self {
-            context: Context::new(device.driver())?,
+        let context = Context::new(device.driver())?;
+        Ok(Arc::new(Self::new(context, device, false, Err(reason))))
+    }
+
+    fn new(
+        context: Context,
+        device: Device,
+        is_first: bool,
+        sycl: Result<ContextRef, String>,
+    ) -> Self {
+        Self {
+            context,
             device,
-            is_first: false,
-            sycl: Err(reason),
+            is_first,
+            sycl,
             queue: OnceBox::new(),
             root: OnceBox::new(),
             host_queue: Arc::default(),
             cached_queue: OnceBox::new(),
             is_queue_shared: AtomicBool::new(false),
             barriers: Owned::new(Barriers::new()),
-        }))
+        }
     }
 
     fn find(
@@ -196,18 +206,8 @@ impl ContextDevice {
         let context = foreign(sycl, context)?;
         // SAFETY: the SYCL runtime gave the handle for a device of this context, whose driver this is.
         let device = unsafe { context.driver().device(device) }.or_raise()?;
-        let new = Self {
-            is_first: ptr::eq(first_device(sycl)?, device.handle()),
-            context,
-            device,
-            sycl: Ok(sycl.clone()),
-            queue: OnceBox::new(),
-            root: OnceBox::new(),
-            host_queue: Arc::default(),
-            cached_queue: OnceBox::new(),
-            is_queue_shared: AtomicBool::new(false),
-            barriers: Owned::new(Barriers::new()),
-        };
+        let is_first = ptr::eq(first_device(sycl)?, device.handle());
+        let new = Self::new(context, device, is_first, Ok(sycl.clone()));
         Ok(Self::enter(new))
     }
 
