@@ -192,7 +192,7 @@ fn raised(error: Error) -> Option<PyErr> {
 
 impl IntoException for suai::Error {
     fn into_exception(self) -> PyErr {
-        PyValueError::new_err(format!("__sycl_usm_array_interface__ is malformed: {self}"))
+        PyValueError::new_err(format!("{self}"))
     }
 }
 

@@ -4,7 +4,7 @@
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
 //! - `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: threads that it ends;
-//! - `exclusive`: values that threads use one after the other; `slots`: fields of classes that one version of CPython has;
+//! - `slots`: fields of classes that one version of CPython has;
 //! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
 //! - `pins`, `errors`; `shown`: objects as the text of messages; `imports`: NumPy and its like;
 //! - `dpctl`: dpctl's types, capsules and queues;
@@ -20,7 +20,6 @@
 
 mod allocate;
 mod array;
-mod atomic;
 mod c_api;
 #[cfg(not(Py_LIMITED_API))]
 mod calls;
@@ -30,7 +29,6 @@ mod cuda;
 mod dpctl;
 mod errors;
 mod event;
-mod exclusive;
 mod history;
 mod imports;
 mod in_flight;
@@ -61,8 +59,8 @@ mod _zeusm {
 
     #[pymodule_export]
     use super::array::{
-        PyPointerAttributes, UsmArray, array_from_pickle, as_usm_array, asarray, empty,
-        from_dlpack, from_sycl_usm_array_interface, pointer_attributes, shared_queue,
+        PyPointerAttributes, UsmArray, as_usm_array, asarray, empty, from_dlpack,
+        from_sycl_usm_array_interface, pointer_attributes, shared_queue,
     };
     #[pymodule_export]
     use super::construct::as_usm_memory;
@@ -81,7 +79,7 @@ mod _zeusm {
     #[pymodule_export]
     use super::machine::{gpu_nodes, group_limit};
     #[pymodule_export]
-    use super::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory, from_pickle};
+    use super::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory};
     #[pymodule_export]
     use super::pool::{PyMemoryPool, PyPoolReport, PyPoolScope, PyPoolStatistics, get_pool};
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Pin counts of memory objects: an object cannot be closed while it is pinned.
 
-use crate::atomic::{AtomicU32, Ordering};
+use zeusm_process::atomic::{AtomicU32, Ordering};
 
 /// The count of a closed object.
 const CLOSED: u32 = u32::MAX;

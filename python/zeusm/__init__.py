@@ -7,6 +7,7 @@ runtime then lists as ``level_zero:gpu:0`` and ``level_zero:cpu:0``.
 import os as _os
 import sys as _sys
 
+from zeusm._pickling import _array_from_pickle as _array_from_pickle
 from zeusm._zeusm import (
     _C_API,
     Event,
@@ -26,9 +27,6 @@ from zeusm._zeusm import (
     runtime,
     set_cpu_devices,
 )
-from zeusm._zeusm import (
-    _array_from_pickle as _array_from_pickle,
-)  # pickles refer to it by this module
 
 __all__ = [
     "_C_API",

@@ -1,6 +1,7 @@
 """USM memory objects with the interface of ``dpctl.memory``."""
 
 from zeusm._history import History, record_history, snapshot
+from zeusm._pickling import _from_pickle as _from_pickle
 from zeusm._zeusm import (
     TRACEMALLOC_DOMAIN,
     IPCError,
@@ -24,7 +25,6 @@ from zeusm._zeusm import (
     mem_get_info,
 )
 from zeusm._zeusm import __pyx_capi__ as __pyx_capi__  # Cython looks for it here
-from zeusm._zeusm import _from_pickle as _from_pickle  # pickles refer to it by this module
 from zeusm._zeusm import _Memory as _Memory
 
 __all__ = [

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 
-use super::class::{UsmArray, invalid};
+use super::class::UsmArray;
+use crate::errors::OrRaise;
 use crate::interpreter::intern;
 use crate::memory::{
     Owner, Pinned, PyMemory, Terms, as_memory, note_import_by_address, object as new_object,
@@ -52,8 +53,7 @@ pub(super) fn described(
         return Err(interface::malformed(dtype::unsupported(&found.element)));
     }
     // The memory begins at the lowest byte of an element.
-    let layout = found.layout.from_lowest();
-    let layout = layout.map_err(|error| invalid(&error))?;
+    let layout = found.layout.from_lowest().or_raise()?;
     UsmArray::new(&new_object(owner.py(), memory)?, found.element, layout)
 }
 

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::imports;
-use crate::interpreter::intern;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
 
 use super::class::UsmArray;
 use super::plan::{Asked, Plan};
@@ -16,9 +13,6 @@ use crate::parse::{dtype, interface};
 use crate::shown::class_name;
 use zeusm::suai::Order;
 use zeusm::usm::UsmKind;
-
-/// The most bytes of a host array that are staged at once.
-const STAGING: usize = 4 << 20;
 
 #[pymethods]
 impl UsmArray {
@@ -33,8 +27,7 @@ impl UsmArray {
     ) -> PyResult<()> {
         let target = slf.as_any().get_item(key)?.cast_into::<Self>()?;
         let inner = target.get();
-        inner.memory().check_writable()?;
-        host::check_distinct(&inner.layout)?;
+        inner._check_target()?;
         if let Some(source) = adopt::array(value)? {
             check_same(inner, &source)?;
             return copy_usm(&source, &target);
@@ -50,13 +43,7 @@ impl UsmArray {
             check_same(inner, &source)?;
             return copy_usm(&source, &target);
         }
-        if inner.memory().kind.is_host_accessible() {
-            return host::in_place(&target)?.set_item(PyEllipsis::get(slf.py()), value);
-        }
-        if inner.layout.nbytes() <= STAGING {
-            return copy_staged(&target, value);
-        }
-        copy_staged(&target, &broadcast(inner, value)?)
+        host::assign(&target, value)
     }
 
     fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -180,51 +167,4 @@ fn copy_usm(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
     let (from, owner) = (packed.memory().for_queue(py)?, packed.pinned().share(py)?);
     // SAFETY: the packed copy has the elements' size, and is in the target's context.
     unsafe { target.scatter(py, layout, from, owner) }
-}
-
-/// A NumPy array of the target's shape with the elements of `value`, which are not repeated in memory.
-fn broadcast<'py>(target: &UsmArray, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = value.py();
-    let numpy = imports::numpy(py)?;
-    let mut source = value.clone();
-    if !value.is_instance(&numpy.getattr("ndarray")?)? {
-        // NumPy checks the range of Python's numbers, and takes a tuple for a record, only if it knows the type that they
-        // are for.
-        let dtype = dtype::object(py, &target.element)?;
-        source = numpy.call_method1("asarray", (value, dtype))?;
-    }
-    let mut dimensions: Vec<usize> = source.getattr(intern!(py, "shape"))?.extract()?;
-    while dimensions.len() > target.layout.ndim() && dimensions[0] == 1 {
-        // An assignment ignores such dimensions, and `broadcast_to` does not.
-        dimensions.remove(0);
-        source = source.get_item(0)?;
-    }
-    let shape = PyTuple::new(py, target.layout.shape())?;
-    numpy.call_method1("broadcast_to", (source, shape))
-}
-
-/// Copies what NumPy converts and broadcasts to the target, in parts of at most [`STAGING`] bytes. A source of several parts is
-/// an array of the target's shape.
-fn copy_staged(target: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
-    let (py, inner) = (target.py(), target.get());
-    let rows = inner.layout.shape().first().copied().unwrap_or(1);
-    if inner.layout.nbytes() <= STAGING || inner.layout.ndim() == 0 {
-        let (shape, dtype) = (
-            PyTuple::new(py, inner.layout.shape())?,
-            dtype::object(py, &inner.element)?,
-        );
-        let staged = imports::numpy(py)?.call_method1("empty", (shape, dtype))?;
-        staged.set_item(PyEllipsis::get(py), source)?;
-        return host::write(target, &staged);
-    }
-    let part = |key: &Bound<'_, PyAny>| -> PyResult<()> {
-        let part = target.as_any().get_item(key)?.cast_into::<UsmArray>()?;
-        copy_staged(&part, &source.get_item(key)?)
-    };
-    if rows == 1 {
-        return part(PyInt::new(py, 0).as_any());
-    }
-    let (middle, end) = (rows.cast_signed() / 2, rows.cast_signed());
-    part(PySlice::new(py, 0, middle, 1).as_any())?;
-    part(PySlice::new(py, middle, end, 1).as_any())
 }

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::PyValueError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
@@ -13,7 +12,7 @@ use crate::memory::{Address, Pinned, PyMemory};
 use crate::parse::dtype;
 use crate::resolve::ContextDevice;
 use crate::transfer::{self, StridedCopy};
-use zeusm::suai::{Allocation, ElementType, Error, ItemType, Layout};
+use zeusm::suai::{Allocation, ElementType, ItemType, Layout};
 
 /// An n-dimensional array in USM: a view of a memory object with a type, a shape and strides, without arithmetic.
 ///
@@ -34,11 +33,6 @@ pub struct UsmArray {
     pub(super) layout: Layout,
 }
 
-/// Converts an error of the interface to one about arguments.
-pub(super) fn invalid(error: &Error) -> PyErr {
-    PyValueError::new_err(format!("{error}"))
-}
-
 impl UsmArray {
     /// An array in `memory`.
     ///
@@ -52,10 +46,11 @@ impl UsmArray {
         let inner = memory.get();
         let base = inner.address.number();
         let size = inner.nbytes;
-        let checked = layout
+        let memory_of_base = Allocation { base, size };
+        layout
             .extent()
-            .check_within(base, Allocation { base, size });
-        checked.map_err(|error| invalid(&error))?;
+            .check_within(base, memory_of_base)
+            .or_raise()?;
         Ok(Self {
             base: Pinned::new(memory)?,
             element,

@@ -80,9 +80,8 @@ impl PyMemory {
         dl_device: Option<&Bound<'py, PyAny>>,
         copy: Option<BoolOrInt>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let copy = copy.map(|copy| copy.0);
-        let bytes = UsmArray::bytes(slf)?;
-        export(slf.py(), &bytes, stream, max_version, dl_device, copy)
+        let bytes = Bound::new(slf.py(), UsmArray::bytes(slf)?)?;
+        UsmArray::__dlpack__(&bytes, stream, max_version, dl_device, copy)
     }
 
     /// The DLPack device type and number.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::adopt::{self, declared_kind};
-use super::class::{UsmArray, invalid};
+use super::class::UsmArray;
 use super::plan::{self, Asked, Plan};
 use super::{dlpack_export, make};
 use crate::dpctl::{self, Dpctl, SyclQueue};
@@ -286,10 +286,7 @@ impl<'py> Offered<'py> {
                 extent.start(),
             )
         };
-        let layout = tensor
-            .layout
-            .rebased(before)
-            .map_err(|error| invalid(&error))?;
+        let layout = tensor.layout.rebased(before).or_raise()?;
         let owner = Bound::new(py, ImportedTensor(self.consume()?))?;
         let owner = Owner::Object(owner.into_any().unbind());
         let memory = PyMemory::new(

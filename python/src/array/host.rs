@@ -1,17 +1,15 @@
-//! Copies between arrays and NumPy, for any strides on both sides.
-//!
-//! The host accesses host and shared memory in place. Device memory is copied to a destination of the same order in memory
-//! directly, and to others through a staging buffer, from which NumPy reorders the elements.
+//! Copies between arrays and NumPy: the decisions, and the copies on the device. What NumPy does is in `zeusm/_host.py`.
 
-use crate::imports;
-use crate::interpreter::intern;
-use pyo3::exceptions::{PyAttributeError, PyImportError, PyMemoryError, PyTypeError, PyValueError};
+use once_cell::race::OnceBox;
+use pyo3::call::PyCallArgs;
+use pyo3::exceptions::{PyAttributeError, PyImportError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::class::{UsmArray, invalid};
+use super::class::UsmArray;
+use crate::errors::OrRaise;
+use crate::imports;
 use crate::parse::{BoolOrInt, HostBuffer, dtype};
-use crate::shown::naming;
 use zeusm::suai::{ElementType, Error, Layout};
 
 #[pymethods]
@@ -21,7 +19,22 @@ impl UsmArray {
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.check_host_accessible()
             .map_err(PyAttributeError::new_err)?;
-        array_interface(py, self)
+        let memory = self.memory();
+        let first = self.first(memory.for_host(py, self.extent())?);
+        let dictionary = PyDict::new(py);
+        dictionary.set_item("data", (first, memory.terms.is_read_only()))?;
+        dictionary.set_item("shape", PyTuple::new(py, self.layout.shape())?)?;
+        dictionary.set_item("typestr", self.element.typestr())?;
+        if let Some(record) = self.element.record() {
+            dictionary.set_item("descr", dtype::fields(py, record)?)?;
+        }
+        let strides = match self.layout.is_c_contiguous() {
+            true => None,
+            false => Some(PyTuple::new(py, self.layout.byte_strides())?),
+        };
+        dictionary.set_item("strides", strides)?;
+        dictionary.set_item("version", 3)?;
+        Ok(dictionary)
     }
 
     /// The conversion to NumPy: a view of host and shared memory, and `TypeError` for device memory, of which `copy_to_host`
@@ -34,7 +47,8 @@ impl UsmArray {
     ) -> PyResult<Bound<'py, PyAny>> {
         let accessible = slf.get().check_host_accessible();
         accessible.map_err(PyTypeError::new_err)?;
-        as_numpy(slf, dtype, copy.map(|copy| copy.0))
+        let copy = copy.map(|copy| copy.0);
+        call(slf.py(), "view_or_copy", (slf, dtype, copy))
     }
 
     /// The conversion to Arrow, of one dimension of host or shared memory, without a copy where Arrow supports that.
@@ -84,7 +98,7 @@ impl UsmArray {
         slf: &Bound<'py, Self>,
         obj: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        read(slf, obj.filter(|obj| !obj.is_none()))
+        read(slf, obj)
     }
 
     /// Copies from the host to the array; bytes between its elements are not written.
@@ -112,53 +126,78 @@ impl UsmArray {
     fn copy_from_host(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
         write(slf, obj)
     }
-}
 
-/// `__array_interface__` of an array that the host can access.
-fn array_interface<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyDict>> {
-    let memory = array.memory();
-    let first = array.first(memory.for_host(py, array.extent())?);
-    let dictionary = PyDict::new(py);
-    dictionary.set_item("data", (first, memory.terms.is_read_only()))?;
-    dictionary.set_item("shape", PyTuple::new(py, array.layout.shape())?)?;
-    dictionary.set_item("typestr", array.element.typestr())?;
-    if let Some(record) = array.element.record() {
-        dictionary.set_item("descr", dtype::fields(py, record)?)?;
+    /// The buffer through which the array is copied: its size, and the elements' offset and strides in it in bytes. If it has no
+    /// gaps, also the orders of the elements in it that NumPy has a letter for.
+    fn _staging(&self, is_written: bool) -> PyResult<(usize, isize, Vec<isize>, &'static str)> {
+        let found = match is_written {
+            true => self.layout.packed(),
+            false => staged(&self.layout),
+        };
+        let (in_memory, in_buffer) = found.or_raise()?;
+        let is_packed = is_written || !is_short(&self.layout);
+        let orders = match (in_buffer.is_c_contiguous(), in_buffer.is_f_contiguous()) {
+            _ if !is_packed => "",
+            (true, true) => "CF",
+            (true, false) => "C",
+            (false, true) => "F",
+            (false, false) => "",
+        };
+        let (offset, strides) = (in_buffer.byte_offset(), in_buffer.byte_strides());
+        Ok((in_memory.nbytes(), offset, strides, orders))
     }
-    let strides = match array.layout.is_c_contiguous() {
-        true => None,
-        false => Some(PyTuple::new(py, array.layout.byte_strides())?),
-    };
-    dictionary.set_item("strides", strides)?;
-    dictionary.set_item("version", 3)?;
-    Ok(dictionary)
+
+    /// Copies the array to a buffer, on the device.
+    fn _gather(&self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (elements, _) = staged(&self.layout).or_raise()?;
+        let py = bytes.py();
+        let bytes = HostBuffer::writable(bytes)?;
+        check_size(&bytes, &elements)?;
+        let (here, to) = (self.memory().context_device(), bytes.address());
+        // SAFETY: the buffer has the elements' size, and the array's own device can access it.
+        unsafe { self.gather(py, here, &elements, to, bytes) }.map(drop)
+    }
+
+    /// Copies a buffer to the array, on the device.
+    fn _scatter(&self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = bytes.py();
+        self.memory().check_writable()?;
+        let (elements, _) = self.layout.packed().or_raise()?;
+        let bytes = HostBuffer::readable(bytes)?;
+        check_size(&bytes, &elements)?;
+        let from = bytes.address();
+        // SAFETY: the buffer has the elements' size.
+        unsafe { self.scatter(py, &elements, from, bytes) }
+    }
+
+    /// Refuses to write to an array that is read-only or repeats elements.
+    pub(super) fn _check_target(&self) -> PyResult<()> {
+        self.memory().check_writable()?;
+        check_distinct(&self.layout)
+    }
+
+    /// Whether a NumPy dtype is of the array's elements.
+    fn _is_of(&self, dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match dtype::read(dtype) {
+            Ok(element) => Ok(element == self.element),
+            Err(error) if error.is_instance_of::<PyTypeError>(dtype.py()) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
-/// The NumPy array of an array that the host can access: a view, unless `dtype` or `copy` needs a copy.
-fn as_numpy<'py>(
-    array: &Bound<'py, UsmArray>,
-    dtype: Option<&Bound<'py, PyAny>>,
-    copy: Option<bool>,
+/// Calls a function of the package's module for NumPy.
+fn call<'py>(
+    py: Python<'py>,
+    function: &str,
+    arguments: impl PyCallArgs<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = array.py();
-    let numpy = imports::numpy(py)?;
-    let view = in_place(array)?;
-    let keywords = PyDict::new(py);
-    keywords.set_item("copy", copy == Some(true))?;
-    let as_it_is = dtype.is_none_or(Bound::is_none);
-    let wanted = match dtype {
-        Some(dtype) if !as_it_is => numpy.call_method1("dtype", (dtype,))?,
-        _ => view.getattr("dtype")?,
-    };
-    if copy == Some(false) && !wanted.eq(view.getattr("dtype")?)? {
-        return Err(naming(&wanted, |wanted| {
-            PyValueError::new_err(format!(
-                "an array of {} cannot be one of {wanted} without a copy",
-                dtype::name(&array.get().element)
-            ))
-        }));
-    }
-    view.call_method("astype", (wanted,), Some(&keywords))
+    static MODULE: OnceBox<Py<PyModule>> = OnceBox::new();
+    let module = MODULE.get_or_try_init(|| -> PyResult<_> {
+        imports::numpy(py)?;
+        Ok(Box::new(py.import("zeusm._host")?.unbind()))
+    })?;
+    module.bind(py).call_method1(function, arguments)
 }
 
 /// Copies the array to a new NumPy array, or to `destination`.
@@ -166,98 +205,24 @@ pub(super) fn read<'py>(
     array: &Bound<'py, UsmArray>,
     destination: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = array.py();
-    let inner = array.get();
-    let to = match destination {
-        None => None,
-        Some(destination) => Some(writable(destination, inner)?),
-    };
-    let elements = if inner.memory().kind.is_host_accessible() {
-        in_place(array)?
-    } else if let Some(copy) = read_packed(py, inner, to.as_ref())? {
-        return Ok(destination.map_or(copy, Bound::clone));
-    } else {
-        read_staged(py, inner)?
-    };
-    let (Some(destination), Some(to)) = (destination, to) else {
-        return elements.call_method1("copy", ("K",));
-    };
-    copy_elements(&to, &elements)?;
-    Ok(destination.clone())
-}
-
-/// Copies an array that the host cannot access to `to`, or else to a new NumPy array, if that has the elements in the order of
-/// the array's memory, without gaps; `None` if the copy needs a staging buffer.
-fn read_packed<'py>(
-    py: Python<'py>,
-    array: &UsmArray,
-    to: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if is_short(&array.layout) {
-        return Ok(None);
-    }
-    let (elements, packed) = array.layout.packed().map_err(|error| invalid(&error))?;
-    let to = match to {
-        Some(to) => to.clone(),
-        None => {
-            let order = match (packed.is_c_contiguous(), packed.is_f_contiguous()) {
-                (true, _) => "C",
-                (_, true) => "F",
-                _ => return Ok(None),
-            };
-            let shape = PyTuple::new(py, packed.shape())?;
-            let dtype = dtype::object(py, &array.element)?;
-            imports::numpy(py)?.call_method1("empty", (shape, dtype, order))?
-        }
-    };
-    let Some(bytes) = if_packed(&to, &packed)? else {
-        return Ok(None);
-    };
-    gather(py, array, &elements, &bytes)?;
-    Ok(Some(to))
+    call(array.py(), "read", (array, destination))
 }
 
 /// Copies `source`, which NumPy converts to an array, to the array.
 pub(super) fn write(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = array.py();
-    let inner = array.get();
-    let source = imports::numpy(py)?.call_method1("asarray", (source,))?;
-    let source = of_same(source, inner, "source")?;
-    inner.memory().check_writable()?;
-    if inner.layout.elements() == 0 {
-        return Ok(());
-    }
-    check_distinct(&inner.layout)?;
-    copy_arranged(array, &arranged(inner, source)?)
+    call(array.py(), "write", (array, source)).map(drop)
 }
 
-/// The elements of a NumPy array as [`copy_arranged`] takes them: where the device writes the array, they are in the order of its
-/// memory, without gaps.
-fn arranged<'py>(array: &UsmArray, source: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    if array.memory().kind.is_host_accessible() {
-        return Ok(source);
-    }
-    let (_, packed) = array.layout.packed().map_err(|error| invalid(&error))?;
-    if let Some(bytes) = if_packed(&source, &packed)? {
-        return Ok(bytes);
-    }
-    let (bytes, view) = staging(source.py(), &array.element, &packed, packed.nbytes())?;
-    copy_elements(&view, &source)?;
-    Ok(bytes)
+/// Copies what NumPy converts and broadcasts to the array.
+pub(super) fn assign(array: &Bound<'_, UsmArray>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    call(array.py(), "assign", (array, value)).map(drop)
 }
 
-/// Copies [`arranged`] elements to the array.
-fn copy_arranged(array: &Bound<'_, UsmArray>, source: &Bound<'_, PyAny>) -> PyResult<()> {
-    let (py, inner) = (array.py(), array.get());
-    if inner.memory().kind.is_host_accessible() {
-        return copy_elements(&in_place(array)?, source);
-    }
-    let (elements, _) = inner.layout.packed().map_err(|error| invalid(&error))?;
-    let bytes = HostBuffer::readable(source)?;
-    check_size(&bytes, &elements)?;
-    let from = bytes.address();
-    // SAFETY: the buffer has the elements' size.
-    unsafe { inner.scatter(py, &elements, from, bytes) }
+/// Copies the elements between arrays of the same shape and type in USM, which may overlap, through host memory. If there is not
+/// enough of that, it copies nothing and returns `false`.
+pub(super) fn copy_through(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<bool> {
+    let py = target.py();
+    call(py, "copy_through", (source.share(py)?, target))?.extract()
 }
 
 /// The bytes that the host copies three times in the time that a device takes for an operation.
@@ -297,18 +262,6 @@ fn is_faster(
     }
 }
 
-/// Copies the elements between arrays of the same shape and type in USM, which may overlap, through host memory. If there is not
-/// enough of that, it copies nothing and returns `false`.
-pub(super) fn copy_through(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<bool> {
-    let py = target.py();
-    let elements = read_staged(py, source).and_then(|elements| arranged(target.get(), elements));
-    match elements {
-        Ok(elements) => copy_arranged(target, &elements).map(|()| true),
-        Err(error) if error.is_instance_of::<PyMemoryError>(py) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
 /// Refuses to write to an array that repeats elements.
 pub(super) fn check_distinct(layout: &Layout) -> PyResult<()> {
     let repeats = |(&size, stride): (&usize, isize)| size > 1 && stride == 0;
@@ -337,22 +290,8 @@ pub(super) fn converted<'py>(
     // Only the absolute values of the strides determine the order, and the division by the item size preserves it, also for
     // strides that are no multiple of it.
     let strides: Vec<i64> = strides.iter().map(|stride| stride.abs() / size).collect();
-    let layout = Layout::new(&shape, Some(&strides), 0, element.size());
-    let layout = layout.map_err(|error| invalid(&error))?;
+    let layout = Layout::new(&shape, Some(&strides), 0, element.size()).or_raise()?;
     Ok((array, element, layout))
-}
-
-/// A NumPy view of an array that the host can access.
-pub(super) fn in_place<'py>(array: &Bound<'py, UsmArray>) -> PyResult<Bound<'py, PyAny>> {
-    imports::numpy(array.py())?.call_method1("asarray", (array,))
-}
-
-/// A new NumPy array with a copy of an array that the host cannot access.
-fn read_staged<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
-    let (in_memory, in_buffer) = staged(&array.layout).map_err(|error| invalid(&error))?;
-    let (bytes, view) = staging(py, &array.element, &in_buffer, in_memory.nbytes())?;
-    gather(py, array, &in_memory, &bytes)?;
-    Ok(view)
 }
 
 /// What the device copies to a staging buffer, and the layout in that buffer.
@@ -378,138 +317,4 @@ fn check_size(bytes: &HostBuffer, elements: &Layout) -> PyResult<()> {
             "the host array was resized meanwhile",
         )),
     }
-}
-
-/// Copies the elements `in_memory` of an array that the host cannot access to a buffer of their size.
-fn gather<'py>(
-    py: Python<'py>,
-    array: &UsmArray,
-    in_memory: &Layout,
-    bytes: &Bound<'py, PyAny>,
-) -> PyResult<()> {
-    let bytes = HostBuffer::writable(bytes)?;
-    check_size(&bytes, in_memory)?;
-    let (here, to) = (array.memory().context_device(), bytes.address());
-    // SAFETY: the buffer has the elements' size, and the array's own device can access it.
-    unsafe { array.gather(py, here, in_memory, to, bytes) }.map(drop)
-}
-
-/// A staging buffer of `size` bytes, and a NumPy array over it with the layout `in_buffer`.
-fn staging<'py>(
-    py: Python<'py>,
-    element: &ElementType,
-    in_buffer: &Layout,
-    size: usize,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let numpy = imports::numpy(py)?;
-    let bytes = numpy.call_method1("empty", (size, "|u1"))?;
-    if in_buffer.elements() == 0 {
-        let view = numpy.call_method1(
-            "empty",
-            (
-                PyTuple::new(py, in_buffer.shape())?,
-                dtype::object(py, element)?,
-            ),
-        )?;
-        return Ok((bytes, view));
-    }
-    let view = numpy.call_method1(
-        "ndarray",
-        (
-            PyTuple::new(py, in_buffer.shape())?,
-            dtype::object(py, element)?,
-            &bytes,
-            in_buffer.byte_offset(),
-            PyTuple::new(py, in_buffer.byte_strides())?,
-        ),
-    )?;
-    Ok((bytes, view))
-}
-
-/// A C-contiguous view of the NumPy array, if that has the layout `packed`.
-fn if_packed<'py>(
-    array: &Bound<'py, PyAny>,
-    packed: &Layout,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = array.py();
-    let flags = array.getattr(intern!(py, "flags"))?;
-    let is = |flag| flags.getattr(flag)?.extract::<bool>();
-    if packed.is_c_contiguous() && is("c_contiguous")? {
-        Ok(Some(array.clone()))
-    } else if packed.is_f_contiguous() && is("f_contiguous")? {
-        array.getattr(intern!(py, "T")).map(Some)
-    } else {
-        Ok(None)
-    }
-}
-
-/// `destination` as a writable NumPy array.
-fn writable<'py>(destination: &Bound<'py, PyAny>, array: &UsmArray) -> PyResult<Bound<'py, PyAny>> {
-    let py = destination.py();
-    let numpy = imports::numpy(py)?;
-    // NumPy cannot read the format of its own records with bytes after the last field.
-    let view = if destination.is_instance(&numpy.getattr("ndarray")?)? {
-        destination.clone()
-    } else {
-        py.import("builtins")?
-            .call_method1("memoryview", (destination,))?
-    };
-    let numpy = numpy.call_method1("asarray", (view,))?;
-    let numpy = of_same(numpy, array, "destination")?;
-    let flags = numpy.getattr(intern!(py, "flags"))?;
-    if !flags.getattr("writeable")?.extract::<bool>()? {
-        return Err(PyValueError::new_err("the destination is read-only"));
-    }
-    Ok(numpy)
-}
-
-/// The NumPy array, which must have the shape and the elements of `array`.
-fn of_same<'py>(
-    numpy: Bound<'py, PyAny>,
-    array: &UsmArray,
-    role: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    let shape: Vec<usize> = numpy.getattr("shape")?.extract()?;
-    if shape != array.layout.shape() {
-        return Err(PyValueError::new_err(format!(
-            "the {role} has the shape {shape:?}, the array {:?}",
-            array.layout.shape()
-        )));
-    }
-    let dtype = numpy.getattr("dtype")?;
-    let is_same = match dtype::read(&dtype) {
-        Ok(element) => element == array.element,
-        Err(error) if error.is_instance_of::<PyTypeError>(numpy.py()) => false,
-        Err(error) => return Err(error),
-    };
-    if !is_same {
-        return Err(naming(&dtype, |dtype| {
-            PyValueError::new_err(format!(
-                "the {role} is of {dtype}, the array of {}: convert on the host first, for this is a copy of bytes",
-                dtype::name(&array.element)
-            ))
-        }));
-    }
-    if array.element.record().is_none() {
-        return Ok(numpy);
-    }
-    // Fields may have titles, and records a class of their own, which NumPy's copies compare.
-    let dtype = dtype::object(numpy.py(), &array.element)?;
-    numpy.call_method1("view", (dtype,))
-}
-
-/// NumPy's copy between arrays of the same shape and type; it releases the GIL.
-///
-/// Arrays that may overlap are copied through a temporary array: NumPy overwrites elements before it reads them in
-/// `copyto(a[::2], a[:25])`.
-fn copy_elements(to: &Bound<'_, PyAny>, from: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = to.py();
-    let numpy = imports::numpy(py)?;
-    let may_overlap = numpy.call_method1("may_share_memory", (to, from))?;
-    let from = if may_overlap.is_truthy()? {
-        &from.call_method1("copy", ("K",))?
-    } else {
-        from
-    };
-    numpy.call_method1("copyto", (to, from, "no")).map(drop)
 }

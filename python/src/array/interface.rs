@@ -5,8 +5,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::adopt;
-use super::class::{UsmArray, invalid};
+use super::class::UsmArray;
 use crate::dpctl;
+use crate::errors::OrRaise;
 use crate::interpreter::intern;
 use crate::memory::note_import_by_address;
 use crate::parse::dtype;
@@ -29,14 +30,14 @@ fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyD
     let strides = match layout.is_c_contiguous() {
         true => None,
         false => {
-            let strides = layout.element_strides();
-            Some(PyTuple::new(py, strides.map_err(|error| invalid(&error))?)?)
+            let strides = layout.element_strides().or_raise()?;
+            Some(PyTuple::new(py, strides)?)
         }
     };
     // Without elements, so that the pointer is within the memory: dpctl and dpnp refuse others, even for no elements.
     let offset = match layout.elements() {
         0 => 0,
-        _ => layout.element_offset().map_err(|error| invalid(&error))?,
+        _ => layout.element_offset().or_raise()?,
     };
     let address = memory.for_export(py)?;
     memory.export_state.mark_exported();

@@ -32,5 +32,4 @@ pub(crate) use class::UsmArray;
 pub(crate) use create::{asarray, empty};
 pub(crate) use dlpack_import::from_dlpack;
 pub(crate) use interface::{as_usm_array, from_sycl_usm_array_interface, shared_queue};
-pub(crate) use pickling::array_from_pickle;
 pub(crate) use pointer::{PyPointerAttributes, pointer_attributes};

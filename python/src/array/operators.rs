@@ -10,28 +10,24 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
 use super::class::UsmArray;
 
 macro_rules! refused {
-    ($($operator:ident)*) => {
+    ($($operator:ident)*; $($power:ident)*; $($unary:ident)*) => {
         #[pymethods]
         impl UsmArray {
             $(fn $operator<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 not_computed(other)
             })*
 
-            fn __pow__<'py>(
+            $(fn $power<'py>(
                 &self,
                 other: &Bound<'py, PyAny>,
                 _modulo: Option<&Bound<'py, PyAny>>,
             ) -> PyResult<Bound<'py, PyAny>> {
                 not_computed(other)
-            }
+            })*
 
-            fn __rpow__<'py>(
-                &self,
-                other: &Bound<'py, PyAny>,
-                _modulo: Option<&Bound<'py, PyAny>>,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                not_computed(other)
-            }
+            $(fn $unary(&self) -> PyResult<Self> {
+                Err(no_arithmetic())
+            })*
         }
     };
 }
@@ -39,7 +35,9 @@ macro_rules! refused {
 refused!(
     __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __rfloordiv__
     __mod__ __rmod__ __divmod__ __rdivmod__ __matmul__ __rmatmul__ __and__ __rand__ __or__ __ror__ __xor__ __rxor__
-    __lshift__ __rlshift__ __rshift__ __rrshift__
+    __lshift__ __rlshift__ __rshift__ __rrshift__;
+    __pow__ __rpow__;
+    __neg__ __pos__ __abs__ __invert__
 );
 
 /// Other objects than numbers and arrays of zeusm decide themselves: NumPy's arrays take memory that the host can access.
@@ -59,23 +57,4 @@ fn no_arithmetic() -> PyErr {
         "a UsmArray has no arithmetic: dpnp.asarray(array) is an array over the same memory that has, and copy_to_host() a \
          copy for NumPy",
     )
-}
-
-#[pymethods]
-impl UsmArray {
-    fn __neg__(&self) -> PyResult<Self> {
-        Err(no_arithmetic())
-    }
-
-    fn __pos__(&self) -> PyResult<Self> {
-        Err(no_arithmetic())
-    }
-
-    fn __abs__(&self) -> PyResult<Self> {
-        Err(no_arithmetic())
-    }
-
-    fn __invert__(&self) -> PyResult<Self> {
-        Err(no_arithmetic())
-    }
 }

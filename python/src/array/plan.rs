@@ -9,7 +9,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::class::{UsmArray, invalid};
+use super::class::UsmArray;
+use crate::errors::OrRaise;
 use crate::parse::{self, dtype, shape, usm_kind};
 use crate::resolve::{self, ContextDevice, DlpackDevice, QueueBinding, default_binding};
 use zeusm::dlpack::{Device, abi};
@@ -90,8 +91,7 @@ impl Plan {
         let element = asked.element.clone();
         let element = element.unwrap_or(ElementType::Item(ItemType::FLOAT64));
         let order = asked.order.unwrap_or(Order::RowMajor);
-        let layout = Layout::contiguous(shape, order, element.size());
-        let layout = layout.map_err(|error| invalid(&error))?;
+        let layout = Layout::contiguous(shape, order, element.size()).or_raise()?;
         Self::elsewhere(py, asked, "", element, layout)
     }
 
@@ -169,7 +169,7 @@ impl Plan {
                 .reversed()
                 .and_then(|elements| Ok((elements, contiguous(Order::ColumnMajor)?))),
         };
-        found.map_err(|error| invalid(&error))
+        found.or_raise()
     }
 }
 

@@ -4,7 +4,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::class::{UsmArray, invalid};
+use super::class::UsmArray;
+use crate::errors::OrRaise;
 use crate::interpreter::{intern, size_alone};
 use crate::memory::PyMemory;
 use crate::parse::dtype;
@@ -50,8 +51,8 @@ impl UsmArray {
     /// ((3, 1), (1, 3))
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let strides = self.layout.element_strides();
-        PyTuple::new(py, strides.map_err(|error| invalid(&error))?)
+        let strides = self.layout.element_strides().or_raise()?;
+        PyTuple::new(py, strides)
     }
 
     /// The distance from the beginning of `base` to the element with all indices 0, in elements.
@@ -65,7 +66,7 @@ impl UsmArray {
     #[getter]
     fn offset(&self) -> PyResult<isize> {
         let offset = self.layout.element_offset();
-        offset.map_err(|error| invalid(&error))
+        offset.or_raise()
     }
 
     /// The number of dimensions.

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use super::class::{UsmArray, invalid};
+use super::class::UsmArray;
 use super::make;
 use super::plan::Plan;
 use crate::errors::OrRaise;
@@ -67,8 +67,8 @@ impl PyMemory {
             }
             None => vec![elements_from(slf.get().nbytes, &element, offset)?],
         };
-        let layout = Layout::new(&shape, strides.as_deref(), offset, element.size());
-        UsmArray::new(slf, element, layout.map_err(|error| invalid(&error))?)
+        let layout = Layout::new(&shape, strides.as_deref(), offset, element.size()).or_raise()?;
+        UsmArray::new(slf, element, layout)
     }
 }
 
@@ -109,7 +109,7 @@ impl UsmArray {
     /// [[1, 4], [2, 5], [3, 6]]
     #[getter(T)]
     fn t(&self, py: Python<'_>) -> PyResult<Self> {
-        let layout = self.layout.reversed().map_err(|error| invalid(&error))?;
+        let layout = self.layout.reversed().or_raise()?;
         self.with(py, layout)
     }
 
@@ -228,15 +228,13 @@ fn field(array: &UsmArray, key: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>>
         ))
     })?;
     let size = field.element.size();
-    let layout = array.layout.field(offset, &field.shape, size);
-    let layout = layout.map_err(|error| invalid(&error))?;
+    let layout = array.layout.field(offset, &field.shape, size).or_raise()?;
     if layout.element_offset().is_ok() {
         return array.of(key.py(), field.element.clone(), layout).map(Some);
     }
     // Strides may count elements where the offset does not; then it does in memory that begins at the field.
     let field_only = array.of(key.py(), field.element.clone(), layout)?;
     let memory = object(key.py(), field_only.extent_memory(key.py())?)?;
-    let layout = field_only.layout.from_lowest();
-    let layout = layout.map_err(|error| invalid(&error))?;
+    let layout = field_only.layout.from_lowest().or_raise()?;
     UsmArray::new(&memory, field.element.clone(), layout).map(Some)
 }

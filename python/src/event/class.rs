@@ -1,7 +1,6 @@
 //! `Event`, the completion of an asynchronous operation.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use once_cell::race::OnceBox;
@@ -10,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::dpctl::{self, Dpctl};
 use crate::errors::{IntoException, OrRaise};
-use crate::in_flight::{self, SLICE};
+use crate::in_flight;
 use crate::interpreter::detach;
 use crate::resolve::ContextDevice;
 use zeusm::sycl::{self, EventRef};
@@ -327,7 +326,8 @@ impl PyEvent {
     }
 
     fn __await__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        iterator(slf)
+        let module = slf.py().import("zeusm._await")?;
+        module.call_method1("iterator", (slf,))
     }
 
     fn __repr__(&self) -> String {
@@ -337,51 +337,5 @@ impl PyEvent {
             Err(_) => "lost with its device",
         };
         format!("<zeusm event on {}, {state}>", self.context_device.device())
-    }
-}
-
-/// The iterator of `await event` in the running loop of asyncio.
-fn iterator<'py>(event: &Bound<'py, PyEvent>) -> PyResult<Bound<'py, PyAny>> {
-    let py = event.py();
-    let asyncio = py.import("asyncio")?;
-    let running = asyncio.call_method0("get_running_loop")?;
-    if event.get().wait_for(py, Some(Duration::ZERO))? {
-        // Other tasks of the loop get their turn, too.
-        return asyncio
-            .call_method1("sleep", (0, true))?
-            .call_method0("__await__");
-    }
-    let waiting = Waiting {
-        event: event.clone().unbind(),
-        is_done: AtomicBool::new(false),
-    };
-    let waiting = Bound::new(py, waiting)?;
-    let future = running.call_method1("run_in_executor", (py.None(), &waiting))?;
-    future.call_method1("add_done_callback", (waiting.getattr("end")?,))?;
-    future.call_method0("__await__")
-}
-
-/// A wait in a thread of the loop's executor, for which the exit of `asyncio.run` waits.
-#[pyclass(module = "zeusm", frozen)]
-struct Waiting {
-    event: Py<PyEvent>,
-    /// Whether the future is done, as it is when the await is cancelled.
-    is_done: AtomicBool,
-}
-
-#[pymethods]
-impl Waiting {
-    fn __call__(&self, py: Python<'_>) -> PyResult<bool> {
-        while !self.is_done.load(Ordering::Relaxed) {
-            if self.event.get().wait_for(py, Some(SLICE))? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Ends the wait; a callback of the future.
-    fn end(&self, _future: &Bound<'_, PyAny>) {
-        self.is_done.store(true, Ordering::Relaxed);
     }
 }

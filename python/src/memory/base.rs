@@ -6,10 +6,8 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::export_state::ExportState;
+use super::fields::{ExportState, Terms, Views};
 use super::owner::{Owner, OwnerSlot};
-use super::terms::Terms;
-use super::views::Views;
 use crate::parse::HostBuffer;
 use crate::pins::{Closed, Pins};
 use crate::resolve::{BindingRef, ContextDevice, ResolvedSyclObject};

@@ -118,15 +118,6 @@ pub(crate) fn object(py: Python<'_>, memory: PyMemory) -> PyResult<Bound<'_, PyM
     })
 }
 
-/// The class of a kind.
-pub(crate) fn class(py: Python<'_>, kind: UsmKind) -> Bound<'_, PyType> {
-    match kind {
-        UsmKind::Host => py.get_type::<MemoryUSMHost>(),
-        UsmKind::Device => py.get_type::<MemoryUSMDevice>(),
-        UsmKind::Shared => py.get_type::<MemoryUSMShared>(),
-    }
-}
-
 /// The kind of one of the three classes; `None` for any other, also for a subclass.
 pub(crate) fn kind_of(class: &Bound<'_, PyType>) -> Option<UsmKind> {
     let (py, class) = (class.py(), class.as_type_ptr());

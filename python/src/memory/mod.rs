@@ -6,14 +6,12 @@ mod buffer;
 #[cfg(not(Py_LIMITED_API))]
 mod buffer_slot;
 mod classes;
-mod export_state;
+mod fields;
 mod lifetime;
 mod owner;
 mod pickling;
 mod pinned;
 mod properties;
-mod terms;
-mod views;
 
 pub(crate) use base::{Address, PyMemory};
 #[cfg(not(Py_LIMITED_API))]
@@ -21,8 +19,7 @@ pub(crate) use buffer_slot::shorten as shorten_views;
 #[cfg(not(Py_LIMITED_API))]
 pub(crate) use classes::kind_of;
 pub(crate) use classes::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, as_memory, object};
-pub(crate) use export_state::note_import_by_address;
+pub(crate) use fields::{Terms, note_import_by_address};
 pub(crate) use owner::Owner;
-pub(crate) use pickling::from_pickle;
+pub(crate) use pickling::PLAIN_PROTOCOL;
 pub(crate) use pinned::Pinned;
-pub(crate) use terms::Terms;

@@ -65,11 +65,10 @@ pub(crate) fn read<'py>(
         strides: common.strides.as_deref(),
         offset: fields.integer(intern!(py, "offset"))?,
     })
-    .or_raise()?;
+    .map_err(malformed)?;
     let syclobj = fields
         .get(intern!(py, "syclobj"))?
-        .ok_or_else(|| suai::Error::Missing("syclobj"))
-        .or_raise()?;
+        .ok_or_else(|| malformed(suai::Error::Missing("syclobj")))?;
     let meaning = if !from_buffer && dpctl::is_memory(object)? {
         Flag::Writable
     } else {

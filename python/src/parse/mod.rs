@@ -6,7 +6,6 @@ mod host_buffer;
 pub(crate) mod index;
 pub(crate) mod interface;
 mod numbers;
-pub(crate) mod pickle;
 pub(crate) mod shape;
 mod usm_kind;
 

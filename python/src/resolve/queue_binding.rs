@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 
 use super::ContextDevice;
 use crate::dpctl::SyclQueue;
-use crate::exclusive::Exclusive;
 use crate::interpreter::ExitHook;
+use zeusm_process::Mutex;
 
 /// A [`ContextDevice`] and its SYCL queue, if there is one. All memory of one queue shares one binding.
 pub(crate) struct QueueBinding {
@@ -25,7 +25,7 @@ const MOST_REMEMBERED: usize = 4;
 
 /// A cache of the bindings of the queues used last, the newest first. The bindings keep their queues alive, so that no other
 /// object can have the address of one of these.
-static REMEMBERED: Exclusive<Vec<Arc<QueueBinding>>> = Exclusive::new(Vec::new());
+static REMEMBERED: Mutex<Vec<Arc<QueueBinding>>> = Mutex::new(Vec::new());
 /// Set when the interpreter is about to exit, and never reset.
 static EXITING: AtomicBool = AtomicBool::new(false);
 
@@ -36,14 +36,14 @@ const MOST_TRIES: usize = 1000;
 /// when their libraries are unloaded. Intel's driver no longer exists by then if it was loaded before SYCL, and the call
 /// crashes.
 #[pyfunction]
-fn forget(py: Python<'_>) {
+fn forget() {
     EXITING.store(true, Ordering::Relaxed);
     // Without a GIL another thread may use it, for less than a microsecond unless the system interrupts the thread; or, in a
     // fork's child, a thread that the child does not have, for ever.
     for _ in 0..MOST_TRIES {
-        if let Some(forgotten) = REMEMBERED.with(py, mem::take) {
-            // Outside of its use, as the drop of a queue may run arbitrary code.
-            drop(forgotten);
+        let forgotten = REMEMBERED.try_lock().map(|mut all| mem::take(&mut *all));
+        // Outside of the lock, as the drop of a queue may run arbitrary code.
+        if forgotten.is_some() {
             return;
         }
         thread::sleep(Duration::from_micros(100));
@@ -65,17 +65,15 @@ impl QueueBinding {
 
     /// The cached binding of a `dpctl.SyclQueue`.
     pub(super) fn remembered(object: &Bound<'_, PyAny>) -> Option<Arc<Self>> {
-        let find = |remembered: &mut Vec<Arc<Self>>| {
-            let found = remembered
-                .iter()
-                .position(|binding| binding.is_of(object))?;
-            // Most programs use one queue, which is then the first entry.
-            if found > 0 {
-                remembered[..=found].rotate_right(1);
-            }
-            remembered.first().cloned()
-        };
-        REMEMBERED.with(object.py(), find)?
+        let mut remembered = REMEMBERED.try_lock()?;
+        let found = remembered
+            .iter()
+            .position(|binding| binding.is_of(object))?;
+        // Most programs use one queue, which is then the first entry.
+        if found > 0 {
+            remembered[..=found].rotate_right(1);
+        }
+        remembered.first().cloned()
     }
 
     /// Adds the binding to the cache, unless the interpreter is exiting.
@@ -85,23 +83,18 @@ impl QueueBinding {
         let Some(queue) = self.queue() else {
             return Ok(());
         };
-        let add = |remembered: &mut Vec<Arc<Self>>| {
-            // In its use, so that nothing is added after the exit has emptied it.
-            if EXITING.load(Ordering::Relaxed) {
-                return None;
-            }
-            let is_same = |binding: &Arc<Self>| binding.is_of(queue.object().bind(py));
-            // Another thread may have added it.
-            if remembered.iter().any(is_same) {
-                return None;
-            }
+        let mut evicted = None; // Dropped after the lock, as the drop of a queue may run arbitrary code.
+        let is_same = |binding: &Arc<Self>| binding.is_of(queue.object().bind(py));
+        if let Some(mut remembered) = REMEMBERED.try_lock()
+            // With the lock, so that nothing is added after the exit has emptied it. Another thread may have added it.
+            && !EXITING.load(Ordering::Relaxed)
+            && !remembered.iter().any(is_same)
+        {
             remembered.insert(0, Arc::clone(self));
-            (remembered.len() > MOST_REMEMBERED)
-                .then(|| remembered.pop())
-                .flatten()
-        };
-        let evicted = REMEMBERED.with(py, add);
-        // Outside of its use, as the drop of a queue may run arbitrary code.
+            if remembered.len() > MOST_REMEMBERED {
+                evicted = remembered.pop();
+            }
+        }
         drop(evicted);
         Ok(())
     }

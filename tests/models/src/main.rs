@@ -2,7 +2,7 @@
 //! value that the memory model allows them to read.
 //!
 //! The models include the source files of the crates, compiled with loom's types instead of the standard library's:
-//! those of `zeusm_process`, of the Python module's `crate::atomic` and of the engine's `primitives`. Small stubs replace
+//! those of `zeusm_process` and of the engine's `primitives`. Small stubs replace
 //! the other dependencies of a file.
 //!
 //! Timeouts are not modelled. The engine's helper thread is not modelled either: it never exits, which loom would report as a
