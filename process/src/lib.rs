@@ -56,4 +56,6 @@ pub use local::{Local, Owned};
 pub use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use registry::Registry;
 pub use spin::{SpinGuard, SpinLock};
+#[cfg(target_os = "linux")]
+pub use thread::executed;
 pub use thread::this_thread;

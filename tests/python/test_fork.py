@@ -198,21 +198,31 @@ def test_forks_beside_threads_that_work(run, load):
     run(LOADS[load] + FORKS, os.environ.get("ZEUSM_TEST_FORKS", "8"))
 
 
-def test_a_child_of_a_user_of_dpnp_is_told_that_its_kernels_do_not_complete(run):
-    """SYCL's host tasks, of which dpnp submits one with each kernel, have their threads in the parent.
-
-    The child submits one kernel only: a further submission may hang inside SYCL, as it notifies these threads.
-    """
-    dpnp = pytest.importorskip("dpnp")
-    if dpnp.__version__.startswith("0.15"):
-        pytest.skip("dpnp 0.15 itself waits for each of its kernels")
-    run("""
+# SYCL's threads for host tasks. A notification in the child waits for those of the parent that were notified before, if others
+# have waited since.
+THREADS = "SYCL_QUEUE_THREAD_POOL_SIZE"
+USER_OF_DPNP = """
 import dpnp
 
 array = dpnp.arange(1000.0)
 ours = zeusm.from_dlpack(array)
 array.sycl_queue.wait()
+"""
 
+
+@pytest.fixture
+def without_dpnp_that_waits():
+    dpnp = pytest.importorskip("dpnp")
+    if dpnp.__version__.startswith("0.15"):
+        pytest.skip("dpnp 0.15 itself waits for each of its kernels")
+
+
+@pytest.mark.usefixtures("without_dpnp_that_waits")
+def test_a_child_of_a_user_of_dpnp_is_told_that_its_kernels_do_not_complete(fresh):
+    """SYCL's host tasks, of which dpnp submits one with each kernel, have their threads in the parent."""
+    program = (
+        USER_OF_DPNP
+        + """
 
 def read(array):
     try:
@@ -224,18 +234,45 @@ def read(array):
 def check():
     assert ours.copy_to_host()[5] == 5
     dpnp.add(array, 1, out=array)
+    begin = time.monotonic()
     assert read(ours) in (6, None)
+    assert time.monotonic() - begin < 8
 
 
 assert status(in_child(check)) == 0
-""")
+"""
+    )
+    fresh(START + program, env={THREADS: "1"})
 
 
+@pytest.mark.usefixtures("without_dpnp_that_waits")
+def test_the_row_of_dpnp_in_a_child_is_not_obsolete(fresh):
+    """docs/limits.md says that submissions may hang inside SYCL: the alarm ends the child."""
+    program = (
+        USER_OF_DPNP
+        + """
+
+def check():
+    for _ in range(16):
+        dpnp.add(array, 1, out=array)
+
+
+def hangs():
+    dpnp.add(array, 1, out=array)
+    array.sycl_queue.wait()
+    time.sleep(0.1)
+    return status(in_child(check, seconds=5)) == -signal.SIGALRM
+
+
+assert any(hangs() for _ in range(12)), "the row is obsolete"
+"""
+    )
+    fresh(START + program, env={THREADS: "4"})
+
+
+@pytest.mark.usefixtures("without_dpnp_that_waits")
 def test_subprocess_does_not_wait_for_kernels(run):
     """dpctl has `subprocess` fork. Python's own forks wait, so that the child can run kernels."""
-    dpnp = pytest.importorskip("dpnp")
-    if dpnp.__version__.startswith("0.15"):
-        pytest.skip("dpnp 0.15 itself waits for each of its kernels")
     run("""
 import dpctl, dpnp, subprocess
 
