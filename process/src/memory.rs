@@ -190,21 +190,13 @@ impl Group {
 
 /// A limit of this process that is less than what the machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// Of the control groups, on memory and swap space.
-    Groups {
-        /// The limit in bytes.
-        limit: u64,
-        /// What is free of it.
-        free: u64,
-    },
-    /// `RLIMIT_AS`, on addresses.
-    Addresses {
-        /// The limit in bytes.
-        limit: u64,
-        /// What is free of it.
-        free: u64,
-    },
+pub struct Bound {
+    /// What limits what, in words.
+    pub what: &'static str,
+    /// The limit in bytes.
+    pub limit: u64,
+    /// What is free of it.
+    pub free: u64,
 }
 
 impl Bound {
@@ -212,7 +204,8 @@ impl Bound {
     #[must_use]
     pub fn all() -> Box<[Self]> {
         let root = Path::new("/");
-        let groups = group_limit(root).map(|limit| Self::Groups {
+        let groups = group_limit(root).map(|limit| Self {
+            what: "control groups limit the memory of this process",
             limit,
             free: Memory::below(root).available,
         });
@@ -222,16 +215,11 @@ impl Bound {
 
 impl fmt::Display for Bound {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Groups { limit, free } => write!(
-                formatter,
-                "control groups limit the memory of this process to {limit} bytes, of which {free} are free"
-            ),
-            Self::Addresses { limit, free } => write!(
-                formatter,
-                "RLIMIT_AS (ulimit -v) limits the addresses of this process to {limit} bytes, of which {free} are free"
-            ),
-        }
+        let Self { what, limit, free } = self;
+        write!(
+            formatter,
+            "{what} to {limit} bytes, of which {free} are free"
+        )
     }
 }
 
@@ -247,7 +235,8 @@ fn addresses() -> Option<Bound> {
     let sizes = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = sizes.split(' ').next()?.parse().ok()?;
     let used = pages.saturating_mul(rustix::param::page_size() as u64);
-    Some(Bound::Addresses {
+    Some(Bound {
+        what: "RLIMIT_AS (ulimit -v) limits the addresses of this process",
         limit,
         free: limit.saturating_sub(used),
     })
@@ -380,7 +369,7 @@ mod tests {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
         crate::testing::in_child(|| {
-            let is_of_addresses = |bound: &Bound| matches!(bound, Bound::Addresses { .. });
+            let is_of_addresses = |bound: &Bound| bound.what.starts_with("RLIMIT_AS");
             assert!(!Bound::all().iter().any(is_of_addresses));
             let limit = Rlimit {
                 current: Some(1 << 40),
@@ -388,9 +377,7 @@ mod tests {
             };
             setrlimit(Resource::As, limit).unwrap();
             let bound = Bound::all().into_iter().find(is_of_addresses).unwrap();
-            let Bound::Addresses { limit, free } = bound else {
-                unreachable!()
-            };
+            let Bound { limit, free, .. } = bound;
             assert_eq!(limit, 1 << 40);
             assert!((1 << 39..1 << 40).contains(&free), "{free}");
             assert!(bound.to_string().contains("ulimit -v"));

@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+pub use crate::suai::DlpackType as DataType;
+
 /// The version of the structures here; a consumer may use any minor version of the same major one.
 pub const VERSION: Version = Version { major: 1, minor: 0 };
 
@@ -33,18 +35,6 @@ pub struct Device {
     pub kind: i32,
     /// The number of the device among those of its type.
     pub id: i32,
-}
-
-/// `DLDataType`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DataType {
-    /// `DLDataTypeCode`.
-    pub code: u8,
-    /// Bits of one item.
-    pub bits: u8,
-    /// Items in one vector.
-    pub lanes: u16,
 }
 
 /// `DLTensor`.

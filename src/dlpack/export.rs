@@ -4,7 +4,6 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::ptr;
 
-use super::tensor::data_type;
 use super::{Device, Error, Form, Tensor, abi};
 
 /// The structure with the data that it refers to; its `context` points to this.
@@ -32,7 +31,7 @@ impl Tensor {
     /// # Errors
     /// [`Error::Item`] for items without a DLPack type, [`Error::Layout`] for strides that are no multiples of the item's size.
     pub fn export(&self, form: Form, owner: Box<dyn Any + Send>) -> Result<*mut c_void, Error> {
-        let dtype = data_type(self.item)?;
+        let dtype = self.item.dlpack().ok_or(Error::Item(self.item))?;
         let ndim = self.layout.ndim();
         let shape = self.layout.shape().iter().map(|&size| size as i64);
         let strides = self.layout.element_strides()?;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::slice;
 
 use super::{Error, abi};
-use crate::suai::{DlpackType, ItemType, Layout, MAX_NDIM};
+use crate::suai::{ItemType, Layout, MAX_NDIM};
 
 /// The device of a tensor's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,10 +179,4 @@ fn item(dtype: abi::DataType) -> Result<ItemType, Error> {
         .ok()
         .filter(|item| dtype.bits.is_multiple_of(8) && item.dlpack().is_some())
         .ok_or(Error::DataType(dtype))
-}
-
-/// The DLPack type of an item.
-pub(super) fn data_type(item: ItemType) -> Result<abi::DataType, Error> {
-    let DlpackType { code, bits, lanes } = item.dlpack().ok_or(Error::Item(item))?;
-    Ok(abi::DataType { code, bits, lanes })
 }

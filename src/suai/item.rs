@@ -129,13 +129,14 @@ impl ByteOrder {
 }
 
 /// DLPack's description of an item (`DLDataType`).
+#[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DlpackType {
     /// `DLDataTypeCode`: 0 int, 1 unsigned int, 2 float, 5 complex, 6 bool.
     pub code: u8,
     /// The bits of one item.
     pub bits: u8,
-    /// The items in one vector, always 1.
+    /// The items in one vector, 1 in all that are supported.
     pub lanes: u16,
 }
 

@@ -8,8 +8,8 @@ use super::extent::Extent;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Layout {
     shape: Vec<usize>,
-    /// In bytes, as the field of a record may be at any distance; `None` for row-major without gaps.
-    strides: Option<Vec<isize>>,
+    /// In bytes, as the field of a record may be at any distance.
+    strides: Vec<isize>,
     /// In bytes.
     offset: isize,
     itemsize: usize,
@@ -45,18 +45,12 @@ impl Layout {
             normalise_unused_strides(strides, &shape, itemsize);
         }
         let size = itemsize.cast_signed();
-        let in_bytes = |strides: &Vec<isize>| -> Option<Vec<isize>> {
-            strides
-                .iter()
-                .map(|stride| stride.checked_mul(size))
-                .collect()
-        };
         let found = offset.checked_mul(size).and_then(|offset| {
             let strides = match &strides {
-                Some(strides) => Some(in_bytes(strides)?),
-                None => None,
+                Some(strides) => strides.iter().map(|it| it.checked_mul(size)).collect(),
+                None => Some(row_major(&shape, itemsize)),
             };
-            Self::checked(shape.clone(), strides, offset, itemsize)
+            Self::checked(shape.clone(), strides?, offset, itemsize)
         });
         match found {
             Some(layout) => Ok(layout),
@@ -101,7 +95,7 @@ impl Layout {
             return Err(Error::ShapeOverflow { shape, itemsize });
         }
         let elements = |bytes: isize| bytes / itemsize.max(1).cast_signed();
-        let found = Self::checked(shape.clone(), Some(strides.clone()), offset, itemsize);
+        let found = Self::checked(shape.clone(), strides.clone(), offset, itemsize);
         found.ok_or_else(|| Error::ExtentOverflow {
             shape,
             strides: Some(strides.into_iter().map(elements).collect()),
@@ -113,12 +107,12 @@ impl Layout {
     /// A layout with strides and an offset in bytes, unless a distance overflows.
     fn checked(
         shape: Vec<usize>,
-        strides: Option<Vec<isize>>,
+        strides: Vec<isize>,
         offset: isize,
         itemsize: usize,
     ) -> Option<Self> {
         let elements = element_count(&shape, itemsize)?;
-        let extent = extent(&shape, strides.as_deref(), offset, itemsize, elements)?;
+        let extent = extent(&shape, &strides, offset, itemsize, elements)?;
         Some(Self {
             shape,
             strides,
@@ -141,27 +135,19 @@ impl Layout {
         self.shape.len()
     }
 
-    /// The strides in elements, computed if none were given.
+    /// The strides in elements.
     ///
     /// # Errors
     /// [`Error::NotInElements`] for a field of records whose size is no multiple of the field's.
     pub fn element_strides(&self) -> Result<Vec<isize>, Error> {
-        match &self.strides {
-            Some(strides) => strides
-                .iter()
-                .map(|&stride| self.in_elements(stride))
-                .collect(),
-            None => Ok(row_major(&self.shape, 1)),
-        }
+        let strides = self.strides.iter();
+        strides.map(|&stride| self.in_elements(stride)).collect()
     }
 
     /// The strides in bytes, as in NumPy and the buffer protocol.
     #[must_use]
     pub fn byte_strides(&self) -> Vec<isize> {
-        match &self.strides {
-            Some(strides) => strides.clone(),
-            None => row_major(&self.shape, self.itemsize),
-        }
+        self.strides.clone()
     }
 
     /// The distance in elements from the pointer to the element with all indices 0.
@@ -233,9 +219,9 @@ impl Layout {
     #[must_use]
     pub fn is_distinct(&self) -> bool {
         let mut steps: Vec<(usize, usize)> = self
-            .byte_strides()
-            .into_iter()
-            .map(isize::unsigned_abs)
+            .strides
+            .iter()
+            .map(|stride| stride.unsigned_abs())
             .zip(self.shape.iter().copied())
             .filter(|&(_, size)| size > 1)
             .collect();
@@ -253,10 +239,10 @@ impl Layout {
         if self.elements == 0 {
             return true;
         }
-        let strides = self.byte_strides();
         let mut expected = self.itemsize.cast_signed();
         for axis in inner_to_outer {
-            let (Some(&size), Some(&stride)) = (self.shape.get(axis), strides.get(axis)) else {
+            let (Some(&size), Some(&stride)) = (self.shape.get(axis), self.strides.get(axis))
+            else {
                 return false;
             };
             if size != 1 && stride != expected {
@@ -335,25 +321,21 @@ fn row_major(shape: &[usize], size: usize) -> Vec<isize> {
 /// The extent of the elements, or `None` when a distance overflows an `isize`. Strides and offset are in bytes.
 fn extent(
     shape: &[usize],
-    strides: Option<&[isize]>,
+    strides: &[isize],
     offset: isize,
     itemsize: usize,
     elements: usize,
 ) -> Option<Extent> {
-    let itemsize = isize::try_from(itemsize).ok()?;
-    let (mut low, mut high) = (offset, offset);
-    match strides {
-        _ if elements == 0 => return Some(Extent::new(offset, offset)),
-        None => high = high.checked_add(itemsize.checked_mul((elements - 1).cast_signed())?)?,
-        Some(strides) => {
-            for (&size, stride) in shape.iter().zip(strides) {
-                let distance = stride.checked_mul(isize::try_from(size - 1).ok()?)?;
-                low = low.checked_add(distance.min(0))?;
-                high = high.checked_add(distance.max(0))?;
-            }
-        }
+    if elements == 0 {
+        return Some(Extent::new(offset, offset));
     }
-    let end = high.checked_add(itemsize)?;
+    let (mut low, mut high) = (offset, offset);
+    for (&size, stride) in shape.iter().zip(strides) {
+        let distance = stride.checked_mul(isize::try_from(size - 1).ok()?)?;
+        low = low.checked_add(distance.min(0))?;
+        high = high.checked_add(distance.max(0))?;
+    }
+    let end = high.checked_add(isize::try_from(itemsize).ok()?)?;
     end.checked_sub(low)?;
     Some(Extent::new(low, end))
 }
