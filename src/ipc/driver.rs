@@ -30,10 +30,7 @@ const ATTEMPTS: u32 = 8;
 ///
 /// Source: Level Zero specification, `zeDriverGetIpcProperties`.
 pub fn is_supported(driver: &Driver) -> crate::error::Result<bool> {
-    let mut properties = sys::ze_driver_ipc_properties_t {
-        stype: sys::ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES,
-        ..Default::default()
-    };
+    let mut properties = sys::structure::<sys::ze_driver_ipc_properties_t>();
     // SAFETY: the driver lives as long as the process, and the structure names its type.
     unsafe {
         call!(

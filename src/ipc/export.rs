@@ -46,13 +46,13 @@ impl IpcHandle {
         }
         let boot = identity::boot_id()?;
         let short = Error::is_short_of_descriptors;
-        pool::retry_if(short, || server::start(exports::token()?))?;
+        let token = pool::retry_if(short, server::start)?;
         let make = || exports::insert(allocation).map(Export);
         let export = allocation.export(|| pool::retry_if(short, make))?;
         let export: Arc<Export> = export.ok_or(Error::NothingToShare(
             "the memory was exported in another way",
         ))?;
-        let make = |token, exported: &Exported| {
+        let make = |exported: &Exported| {
             let memory = &exported.memory;
             Self {
                 boot,

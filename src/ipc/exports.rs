@@ -15,11 +15,7 @@ use super::{Error, imported_file};
 use crate::context::Context;
 use crate::usm::{Allocation, PointerAttributes};
 
-/// A random number that identifies the process, in handles and in the name of its socket.
-pub type Token = [u8; 16];
-
 struct Exports {
-    token: Token,
     /// The key of the handles' authentication tags.
     key: Key,
     /// The first addresses of the driver's allocations, by the random ids of the exports.
@@ -54,18 +50,12 @@ pub enum Status {
 /// Empty in a fork's child, which has exports of its own.
 static EXPORTS: Local<Mutex<Option<Exports>>> = Local::new();
 
-/// This process's token.
-///
-/// # Errors
-/// [`Error::System`] when the system has no random numbers.
-pub fn token() -> Result<Token, Error> {
-    with(|exports| Ok(exports.token))
-}
-
-/// Whether this process made the handle, if it is authentic.
+/// Whether this process made the handle.
 pub fn is_own(handle: &IpcHandle) -> bool {
     let exports = EXPORTS.get_or_default().lock();
-    exports.as_ref().is_some_and(|it| it.token == handle.token)
+    exports
+        .as_ref()
+        .is_some_and(|it| handle.is_authenticated_by(&it.key))
 }
 
 /// Exports an allocation; returns the export's id.
@@ -123,19 +113,19 @@ pub fn remove(id: u64) {
 /// [`Error::System`] when no descriptor is free.
 pub fn handle(
     id: u64,
-    make: impl FnOnce(Token, &Exported) -> IpcHandle,
+    make: impl FnOnce(&Exported) -> IpcHandle,
 ) -> Result<Option<IpcHandle>, Error> {
     let files = imported_file::lock();
     let mut exports = EXPORTS.get_or_default().lock();
     let Some(exports) = exports.as_mut() else {
         return Ok(None);
     };
-    let (token, key) = (exports.token, exports.key);
+    let key = exports.key;
     let Some(exported) = exports.of(id) else {
         return Ok(None);
     };
     let is_open = exported.descriptor(&files)?.is_some();
-    Ok(is_open.then(|| make(token, exported).authenticated(&key)))
+    Ok(is_open.then(|| make(exported).authenticated(&key)))
 }
 
 /// The status of the export that a handle names. The memory is not freed meanwhile: its owner removes the export before.
@@ -144,7 +134,7 @@ pub fn handle(
 /// [`Error::System`] when no descriptor is free.
 pub fn find(handle: &IpcHandle, files: &ImportedFiles) -> Result<Status, Error> {
     let mut exports = EXPORTS.get_or_default().lock();
-    let own = exports.as_mut().filter(|it| it.token == handle.token);
+    let own = exports.as_mut();
     let Some(own) = own.filter(|it| handle.is_authenticated_by(&it.key)) else {
         return Ok(Status::Forged);
     };
@@ -166,7 +156,6 @@ fn with<T>(use_it: impl FnOnce(&mut Exports) -> Result<T, Error>) -> Result<T, E
 impl Exports {
     fn new() -> Result<Self, Error> {
         Ok(Self {
-            token: random()?,
             key: Key(random()?),
             live: HashMap::new(),
             exported: HashMap::new(),
@@ -206,7 +195,7 @@ impl Exported {
 }
 
 /// Random bytes that no other process can guess.
-fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], Error> {
+pub fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], Error> {
     let mut bytes = [0; LENGTH];
     // Requests of up to 256 bytes are not interrupted (Linux, getrandom(2)).
     let filled =

@@ -13,7 +13,7 @@ pub struct IpcHandle {
     pub(super) device: [u8; 16],
     pub(super) process: u32,
     pub(super) kind: UsmKind,
-    /// The exporting process's random number.
+    /// Names the exporting process's socket.
     pub(super) token: [u8; 16],
     /// The random id of the export there.
     pub(super) export: u64,

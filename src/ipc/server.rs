@@ -6,19 +6,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
-    SocketFlags, SocketType,
-};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use zeusm_process::{AtFork, ForkLock, Mutex, OwnDescriptor, at_fork};
 
-use super::exports::{self, Status, Token};
+use super::exports::{self, Status};
 use super::handle::IpcHandle;
-use super::socket::{FORGED, FREED, LIVE, LIVE_WITH_DESCRIPTOR, check_client, name, peer_user};
+use super::socket::{
+    FORGED, FREED, LIVE, LIVE_WITH_DESCRIPTOR, Token, check_client, name, peer_user,
+};
 use super::{Error, imported_file};
 
 /// The timeout for one connection, which blocks the others meanwhile.
@@ -26,9 +24,6 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The delay between two attempts to accept, or to answer, while descriptors or memory are short.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
-
-/// The delay between two attempts to bind the address of a former server, which may answer a client until the timeout.
-const ADDRESS_DELAY: Duration = Duration::from_millis(1);
 
 /// This process's server, if it has one.
 static SERVER: ForkLock<Mutex<Option<Arc<Listener>>>> = ForkLock::new(Mutex::new(None));
@@ -61,29 +56,14 @@ at_fork!(Some(prepare), Some(parent), Some(child));
 
 /// The socket that a server of this process listens at, which its thread has, too, until it ends.
 struct Listener {
+    token: Token,
     socket: OwnDescriptor<UnixListener>,
-    /// Whether the server is to end.
-    is_retired: AtomicBool,
 }
 
 impl Listener {
-    fn bind(token: Token) -> io::Result<Self> {
-        let address = SocketAddr::from_abstract_name(name(token))?;
-        Ok(Self {
-            socket: OwnDescriptor::new(UnixListener::bind_addr(&address)?)?,
-            is_retired: AtomicBool::new(false),
-        })
-    }
-
-    /// The socket, unless the server is to end, or the program has closed the socket: one of that number is its own then, and
-    /// so are the clients.
-    fn socket(&self) -> Option<&UnixListener> {
-        let is_retired = self.is_retired.load(Ordering::Relaxed);
-        self.socket.get().filter(|_| !is_retired)
-    }
-
     fn serve(&self) {
-        while let Some(socket) = self.socket() {
+        // Once the program has closed the socket, one of that number is its own, and so are the clients.
+        while let Some(socket) = self.socket.get() {
             match socket.accept() {
                 // After a failure the client sees the end of the stream, and reports that.
                 Ok((stream, _)) => drop(answer(&stream)),
@@ -94,65 +74,34 @@ impl Listener {
     }
 }
 
-/// Starts the server unless it runs; it runs until the process exits, or the program closes its socket.
+/// Starts the server unless it runs; it runs until the process exits, or the program closes its socket. Its thread may then
+/// wait for a last client of handles that name that socket. Returns the name of the socket.
 ///
 /// # Errors
 /// [`Error::System`] for a shortage of descriptors or threads, or a filter of system calls; the next export tries again.
-pub fn start(token: Token) -> Result<(), Error> {
+pub fn start() -> Result<Token, Error> {
     let mut server = SERVER.lock();
-    if server.as_ref().is_some_and(|it| it.socket().is_some()) {
-        return Ok(());
+    if let Some(running) = server.as_ref().filter(|it| it.socket.get().is_some()) {
+        return Ok(running.token);
     }
-    let former = server.take();
-    let listener = match &former {
-        None => Listener::bind(token),
-        Some(former) => replace(former, token),
-    };
-    let begun = listener.and_then(|listener| {
-        let listener = Arc::new(listener);
-        let own = Arc::clone(&listener);
-        let thread = thread::Builder::new().name("zeusm-ipc".to_owned());
-        thread.spawn(move || own.serve())?;
-        Ok(listener)
-    });
-    match begun {
-        Ok(listener) => {
-            *server = Some(listener);
-            Ok(())
-        }
-        Err(cause) => {
-            *server = former;
-            let what = "cannot start to listen for the processes that open handles (socket)";
-            Err(Error::System { what, cause })
-        }
-    }
+    let token = exports::random()?;
+    let listener = begin(token).map_err(|cause| {
+        let what = "cannot start to listen for the processes that open handles (socket)";
+        Error::System { what, cause }
+    })?;
+    *server = Some(listener);
+    Ok(token)
 }
 
-/// Has the thread of a former server end, which may wait for a client for ever, at a socket that the program has closed, and
-/// takes its address.
-fn replace(former: &Listener, token: Token) -> io::Result<Listener> {
-    former.is_retired.store(true, Ordering::Relaxed);
-    // It may have ended. If too many clients wait, these wake it.
-    let _ = wake(token);
-    let begun = Instant::now();
-    loop {
-        match Listener::bind(token) {
-            Err(error)
-                if error.kind() == io::ErrorKind::AddrInUse && begun.elapsed() < 2 * TIMEOUT =>
-            {
-                thread::sleep(ADDRESS_DELAY);
-            }
-            bound => return bound,
-        }
-    }
-}
-
-/// Connects to a server of this process for a moment, without waiting for it.
-fn wake(token: Token) -> io::Result<()> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let client = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    let place = SocketAddrUnix::new_abstract_name(name(token).as_bytes())?;
-    Ok(rustix::net::connect(&client, &place)?)
+/// Starts the thread of a server.
+fn begin(token: Token) -> io::Result<Arc<Listener>> {
+    let address = SocketAddr::from_abstract_name(name(token))?;
+    let socket = OwnDescriptor::new(UnixListener::bind_addr(&address)?)?;
+    let listener = Arc::new(Listener { token, socket });
+    let own = Arc::clone(&listener);
+    let thread = thread::Builder::new().name("zeusm-ipc".to_owned());
+    thread.spawn(move || own.serve())?;
+    Ok(listener)
 }
 
 fn answer(mut stream: &UnixStream) -> io::Result<()> {

@@ -7,7 +7,8 @@ use std::os::unix::net::UnixStream;
 
 use rustix::process::Uid;
 
-use super::exports::Token;
+/// A random number that names a socket, in the handles of its process.
+pub type Token = [u8; 16];
 
 /// The answers to a handle, of one byte.
 pub const FREED: u8 = 0;
@@ -18,7 +19,7 @@ pub const LIVE_WITH_DESCRIPTOR: u8 = 2;
 /// The process did not make the handle, or not with this content.
 pub const FORGED: u8 = 3;
 
-/// The name identifies the process. It is no secret, as /proc/net/unix lists it: the server checks each client's user, and
+/// The name of a socket. It is no secret, as /proc/net/unix lists it: the server checks each client's user, and
 /// the tag of each handle.
 pub fn name(token: Token) -> String {
     format!("zeusm-ipc-{:032x}", u128::from_ne_bytes(token))

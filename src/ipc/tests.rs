@@ -129,7 +129,7 @@ fn an_authenticated_handle_cannot_reach_beyond_the_mapping() {
     ] {
         for is_open in [false, true] {
             let _opened = is_open.then(|| handle.open(&context, &device).unwrap());
-            let changed = exports::handle(handle.export, |_, _| changed.clone());
+            let changed = exports::handle(handle.export, |_| changed.clone());
             let changed = changed.unwrap().unwrap();
             let answer = changed.open(&context, &device);
             assert!(matches!(answer, Err(Error::Malformed { .. })), "{answer:?}");

@@ -31,7 +31,7 @@ fn replace_by(number: RawFd, file: impl AsFd) {
 
 /// Starts a server that waits for a client; returns the number of its socket.
 fn start_and_wait() -> RawFd {
-    start(exports::token().unwrap()).unwrap();
+    start().unwrap();
     thread::sleep(Duration::from_millis(200));
     number()
 }
@@ -43,7 +43,8 @@ fn wait_until(condition: impl Fn() -> bool) {
 }
 
 fn connect() -> io::Result<UnixStream> {
-    let name = name(exports::token().unwrap());
+    let token = SERVER.lock().as_ref().unwrap().token;
+    let name = name(token);
     UnixStream::connect_addr(&SocketAddr::from_abstract_name(name).unwrap())
 }
 
