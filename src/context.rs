@@ -53,10 +53,7 @@ impl Context {
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with the driver's result.
     pub fn new(driver: &Driver) -> Result<Self> {
-        let description = sys::ze_context_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC,
-            ..Default::default()
-        };
+        let description = sys::structure::<sys::ze_context_desc_t>();
         let mut handle = ptr::null_mut();
         // SAFETY: the driver handle lives as long as the process; description and handle outlive the call.
         unsafe {

@@ -44,9 +44,8 @@ impl Device {
             ipVersion: 0,
         };
         let mut properties = sys::ze_device_properties_t {
-            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
             pNext: sys::next_output::<sys::ze_device_properties_t, _>(&mut version),
-            ..Default::default()
+            ..sys::structure()
         };
         // SAFETY: the device is alive, and both structures name their types.
         let told = unsafe {
@@ -62,10 +61,7 @@ impl Device {
     ///
     /// Source: Level Zero specification, `zeDevicePciGetPropertiesExt`.
     fn pci_address(&self) -> Result<String> {
-        let mut properties = sys::ze_pci_ext_properties_t {
-            stype: sys::ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES,
-            ..Default::default()
-        };
+        let mut properties = sys::structure::<sys::ze_pci_ext_properties_t>();
         // SAFETY: the device is alive, and `properties` names its type.
         unsafe {
             call!(

@@ -132,12 +132,8 @@ impl Device {
 
     fn managed_uuid(&self, handle: sys::zes_device_handle_t) -> Result<[u8; 16]> {
         let mut properties = sys::zes_device_properties_t {
-            stype: sys::ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES,
-            core: sys::ze_device_properties_t {
-                stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
-                ..Default::default()
-            },
-            ..Default::default()
+            core: sys::structure::<sys::ze_device_properties_t>(),
+            ..sys::structure()
         };
         // SAFETY: the device was listed, and `properties` names its type.
         unsafe {
@@ -163,14 +159,8 @@ impl Device {
         })?;
         let mut sum = None;
         for module in modules {
-            let mut properties = sys::zes_mem_properties_t {
-                stype: sys::ZES_STRUCTURE_TYPE_MEM_PROPERTIES,
-                ..Default::default()
-            };
-            let mut state = sys::zes_mem_state_t {
-                stype: sys::ZES_STRUCTURE_TYPE_MEM_STATE,
-                ..Default::default()
-            };
+            let mut properties = sys::structure::<sys::zes_mem_properties_t>();
+            let mut state = sys::structure::<sys::zes_mem_state_t>();
             // SAFETY: the module was listed, and both structures name their types.
             unsafe {
                 call!(library, zesMemoryGetProperties(module, &mut properties))?;

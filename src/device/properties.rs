@@ -8,7 +8,6 @@ use std::time::Instant;
 use level_zero_sys as sys;
 use once_cell::race::OnceBox;
 
-use super::clock::Timer;
 use super::driver::{Driver, text};
 use crate::call::enumerate;
 use crate::error::Result;
@@ -45,6 +44,15 @@ pub(super) struct Inner {
     exports_dma_bufs: OnceBox<bool>,
 }
 
+/// The clock of a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timer {
+    /// Ticks per second.
+    pub(super) frequency: u64,
+    /// The number of bits after which a kernel timestamp wraps around.
+    pub(super) valid_bits: u32,
+}
+
 /// The record of a device's loss.
 pub(super) struct Loss {
     /// Set when the device is lost, and never reset: no work can run on it any more in this process.
@@ -72,10 +80,7 @@ unsafe impl Sync for Inner {}
 impl Device {
     /// Wraps a handle of `driver`.
     pub(super) fn new(driver: &Driver, handle: sys::ze_device_handle_t) -> Result<Self> {
-        let mut properties = sys::ze_device_properties_t {
-            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
-            ..Default::default()
-        };
+        let mut properties = sys::structure::<sys::ze_device_properties_t>();
         // SAFETY: the handle comes from the driver and `properties` names its type.
         unsafe {
             call!(
@@ -156,10 +161,7 @@ impl Device {
     }
 
     fn memories(&self) -> Result<Vec<sys::ze_device_memory_properties_t>> {
-        let empty = sys::ze_device_memory_properties_t {
-            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES,
-            ..Default::default()
-        };
+        let empty = sys::structure::<sys::ze_device_memory_properties_t>();
         enumerate(empty, |count, memories| {
             // SAFETY: the device is alive; `enumerate` passes null or room for `count` structures that name their type.
             unsafe {
@@ -174,10 +176,7 @@ impl Device {
     /// Whether allocations of its memory can be made for an export as a dma-buf.
     pub(crate) fn exports_dma_bufs(&self) -> bool {
         *self.0.exports_dma_bufs.get_or_init(|| {
-            let mut properties = sys::ze_device_external_memory_properties_t {
-                stype: sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES,
-                ..Default::default()
-            };
+            let mut properties = sys::structure::<sys::ze_device_external_memory_properties_t>();
             // SAFETY: the device is alive, and `properties` names its type.
             let answer = unsafe {
                 call!(
@@ -256,10 +255,7 @@ impl Device {
 
 /// Queries [`Device::has_concurrent_shared_access`]; `false` when the query fails.
 fn has_concurrent_shared_access(driver: &Driver, handle: sys::ze_device_handle_t) -> bool {
-    let mut access = sys::ze_device_memory_access_properties_t {
-        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES,
-        ..Default::default()
-    };
+    let mut access = sys::structure::<sys::ze_device_memory_access_properties_t>();
     // SAFETY: the handle comes from the driver and `access` names its type.
     let answer = unsafe {
         call!(

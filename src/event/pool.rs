@@ -67,11 +67,10 @@ impl EventPool {
     fn grow(&self, state: &mut State) -> Result<()> {
         let library = self.context.library();
         let description = sys::ze_event_pool_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
             flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0
                 | sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0,
             count: EVENTS_PER_POOL,
-            ..Default::default()
+            ..sys::structure()
         };
         let mut pool = ptr::null_mut();
         // For all devices, as the lists of another one may wait for the events. SAFETY: the context is alive; no devices are
@@ -91,11 +90,10 @@ impl EventPool {
         state.pools.push(pool);
         for index in 0..EVENTS_PER_POOL {
             let description = sys::ze_event_desc_t {
-                stype: sys::ZE_STRUCTURE_TYPE_EVENT_DESC,
                 index,
                 signal: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
                 wait: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
-                ..Default::default()
+                ..sys::structure()
             };
             let mut event = ptr::null_mut();
             // SAFETY: the pool is alive and each index is used once.

@@ -33,10 +33,9 @@ impl CommandList {
             check_memory(context, device)?;
         }
         let description = sys::ze_command_queue_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
             ordinal: engine(device)?,
             mode: sys::ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
-            ..Default::default()
+            ..sys::structure()
         };
         let mut handle = ptr::null_mut();
         // SAFETY: context and device are alive; description and list outlive the call.
@@ -120,9 +119,8 @@ impl Drop for CommandList {
 /// [`Error::Call`](crate::Error::Call) when the device is out of memory. Any other failure of the query is ignored.
 fn check_memory(context: &Context, device: &Device) -> Result<()> {
     let mut description = sys::ze_physical_mem_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
         size: DEVICE_MEMORY,
-        ..Default::default()
+        ..sys::structure()
     };
     let (library, mut memory) = (context.library(), ptr::null_mut());
     // SAFETY: context and device are alive; description and memory outlive the call.
@@ -148,10 +146,7 @@ fn check_memory(context: &Context, device: &Device) -> Result<()> {
 
 /// The ordinal of the first command queue group that supports compute and copy; 0 when the device reports none.
 fn engine(device: &Device) -> Result<u32> {
-    let empty = sys::ze_command_queue_group_properties_t {
-        stype: sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES,
-        ..Default::default()
-    };
+    let empty = sys::structure::<sys::ze_command_queue_group_properties_t>();
     let groups = enumerate(empty, |count, groups| {
         // SAFETY: the device is alive; `groups` is null or has room for `count`.
         unsafe {

@@ -55,10 +55,7 @@ impl Context {
         if pointer == 0 || context_map::is_in_another_context(pointer, self.handle()) {
             return Err(Error::UnknownPointer(pointer));
         }
-        let mut properties = sys::ze_memory_allocation_properties_t {
-            stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
-            ..Default::default()
-        };
+        let mut properties = sys::structure::<sys::ze_memory_allocation_properties_t>();
         let mut device = ptr::null_mut();
         // SAFETY: the context is alive; Level Zero looks the pointer up and does not dereference it.
         unsafe {

@@ -103,29 +103,25 @@ unsafe impl Provider for LevelZeroProvider {
         let library = self.context.library();
         // Without relaxed limits, larger sizes are refused even if there is enough memory.
         let relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
             flags: sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0,
-            ..Default::default()
+            ..sys::structure()
         };
         let relaxed = (size as u64 > self.strict_limit()).then_some(&relaxed);
         let export = sys::ze_external_memory_export_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC,
             flags: sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF.0,
-            ..Default::default()
+            ..sys::structure()
         };
         let for_device = sys::ze_device_mem_alloc_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
             pNext: if self.is_for_host_copies(size) {
                 sys::next::<sys::ze_device_mem_alloc_desc_t, _>(Some(&export))
             } else {
                 sys::next::<sys::ze_device_mem_alloc_desc_t, _>(relaxed)
             },
-            ..Default::default()
+            ..sys::structure()
         };
         let for_host = sys::ze_host_mem_alloc_desc_t {
-            stype: sys::ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
             pNext: sys::next::<sys::ze_host_mem_alloc_desc_t, _>(relaxed),
-            ..Default::default()
+            ..sys::structure()
         };
         let (in_context, on_device) = (self.context.handle(), self.device.handle());
         let mut pointer = ptr::null_mut();

@@ -27,6 +27,24 @@ pub unsafe trait Structure {
 
 include!(concat!(env!("OUT_DIR"), "/structures.rs"));
 
+/// A structure that names its type, all of whose other fields are 0.
+///
+/// ```
+/// use level_zero_sys as sys;
+///
+/// let description: sys::ze_context_desc_t = sys::structure();
+/// assert_eq!(description.stype, sys::ZE_STRUCTURE_TYPE_CONTEXT_DESC);
+/// ```
+#[must_use]
+pub fn structure<S: Structure + Default>() -> S {
+    let mut new = S::default();
+    if let Some(&stype) = S::TYPES.first() {
+        // SAFETY: the structure begins with the fields of a head.
+        unsafe { (*ptr::from_mut(&mut new).cast::<Head>()).stype = stype };
+    }
+    new
+}
+
 /// Implemented by the structures that may extend a `Base` through its `pNext`.
 ///
 /// # Safety
