@@ -2,6 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use level_zero_sys as sys;
+
+use super::properties::{Device, Timer};
+use crate::error::Result;
+
 /// By how much one of two timestamps in order may seem to be before the other.
 const LARGEST_SKEW: Duration = Duration::from_secs(1);
 
@@ -13,14 +18,10 @@ pub(crate) struct Clocks {
     pub(crate) device: u64,
 }
 
-/// The clock of a device.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timer {
-    /// Ticks per second.
-    pub(super) frequency: u64,
-    /// The number of bits after which a kernel timestamp wraps around.
-    pub(super) valid_bits: u32,
-}
+/// Reading the clock of a GPU takes a few microseconds.
+const SHORT_READ: Duration = Duration::from_micros(20);
+/// How often the clocks are read at most for one comparison.
+const MOST_ATTEMPTS: usize = 5;
 
 impl Timer {
     pub(crate) fn nanoseconds(self, ticks: u64) -> u64 {
@@ -50,6 +51,71 @@ impl Timer {
             true => 0,
             false => self.ticks_between(start, end),
         }
+    }
+}
+
+impl Device {
+    /// The clock that kernel timestamps are read from.
+    pub(crate) fn timer(&self) -> Result<Timer> {
+        let timer = self
+            .0
+            .timer
+            .get_or_try_init(|| self.query_timer().map(Box::new));
+        timer.copied()
+    }
+
+    fn query_timer(&self) -> Result<Timer> {
+        // This version of the structure has the frequency; the older one has the period in whole nanoseconds.
+        let mut properties = sys::ze_device_properties_t {
+            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2,
+            ..Default::default()
+        };
+        // SAFETY: the handle comes from the driver and `properties` names its type.
+        unsafe {
+            call!(
+                self.driver().library(),
+                zeDeviceGetProperties(self.handle(), &mut properties)
+            )
+        }?;
+        Ok(Timer {
+            frequency: properties.timerResolution,
+            valid_bits: properties.kernelTimestampValidBits,
+        })
+    }
+
+    /// The clocks now. The host's is read after the device's: of a few attempts, the one with the least time between them, as
+    /// the thread may be preempted there.
+    pub(crate) fn clocks(&self) -> Result<Clocks> {
+        let attempt = || -> Result<_> {
+            let before = Instant::now();
+            let device = self.ticks()?;
+            let host = Instant::now();
+            Ok((host - before, Clocks { host, device }))
+        };
+        let mut best = attempt()?;
+        for _ in 1..MOST_ATTEMPTS {
+            if best.0 <= SHORT_READ {
+                break;
+            }
+            let next = attempt()?;
+            if next.0 < best.0 {
+                best = next;
+            }
+        }
+        Ok(best.1)
+    }
+
+    /// The value of that clock.
+    fn ticks(&self) -> Result<u64> {
+        let (mut host, mut ticks) = (0, 0);
+        // SAFETY: the device is alive, and both outlive the call.
+        unsafe {
+            call!(
+                self.driver().library(),
+                zeDeviceGetGlobalTimestamps(self.handle(), &mut host, &mut ticks)
+            )
+        }?;
+        Ok(ticks)
     }
 }
 

@@ -7,7 +7,6 @@ mod driver;
 mod loss;
 mod memory_state;
 mod properties;
-mod timestamps;
 
 pub(crate) use clock::Clocks;
 pub use driver::Driver;

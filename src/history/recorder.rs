@@ -184,12 +184,12 @@ impl Recorder {
     }
 
     /// The live blocks of each stack in each place.
-    pub(super) fn held(&self) -> HashMap<(Place, Option<u32>), Held> {
-        let mut held = HashMap::<_, Held>::new();
+    pub(super) fn held(&self) -> Held {
+        let mut held = Held::new();
         for block in self.live.values() {
-            let sum = held.entry((block.place, block.stack)).or_default();
-            sum.bytes += block.size;
-            sum.blocks += 1;
+            let (bytes, blocks) = held.entry((block.place, block.stack)).or_default();
+            *bytes += block.size;
+            *blocks += 1;
         }
         held
     }
@@ -220,21 +220,13 @@ impl Recorder {
     }
 }
 
-/// Live blocks: their requested bytes, and their number.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
-    bytes: usize,
-    blocks: usize,
-}
+/// The requested bytes of live blocks and their number, by place and stack.
+pub(super) type Held = HashMap<(Place, Option<u32>), (usize, usize)>;
 
 /// The stacks with the most bytes in those places that count, at most `count` of them.
-pub(super) fn holders(
-    held: HashMap<(Place, Option<u32>), Held>,
-    counts: impl Fn(&Place) -> bool,
-    count: usize,
-) -> Vec<Holder> {
+pub(super) fn holders(held: Held, counts: impl Fn(&Place) -> bool, count: usize) -> Vec<Holder> {
     let mut sums = HashMap::<Option<u32>, Holder>::new();
-    for ((place, stack), Held { bytes, blocks }) in held {
+    for ((place, stack), (bytes, blocks)) in held {
         if counts(&place) {
             let holder = sums.entry(stack).or_insert(Holder {
                 stack,

@@ -14,8 +14,7 @@ use zeusm_process::{Condvar, Mutex, MutexGuard};
 use super::command_list::CommandList;
 use super::recorded::Recorded;
 use super::retained::{Retained, may_drop};
-use super::user_code;
-use super::worker::Worker;
+use super::worker::{Worker, run_user_code};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -262,7 +261,7 @@ impl List {
             };
             let dropping = Dropping::new(self, begun);
             // The caller may have submitted an operation whose operands a panic would drop.
-            user_code::run(|| drop(operands));
+            run_user_code(|| drop(operands));
             drop(dropping);
         }
     }

@@ -24,7 +24,6 @@ mod raw;
 mod recorded;
 mod retained;
 mod submission;
-mod user_code;
 mod worker;
 
 pub use checked::Queue;

@@ -13,7 +13,7 @@ use super::list::{List, Retired, State};
 use super::raw::RawQueue;
 use super::recorded::Submission;
 use super::retained::may_drop;
-use super::user_code;
+use super::worker::run_user_code;
 use crate::device::Clocks;
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -297,7 +297,7 @@ impl RawQueue {
     /// drops them; if the event is complete already, this call. A panic in the drop ends there.
     pub fn retain(&self, event: &Event, operands: impl Any + Send) {
         if may_drop() && event.is_over() {
-            return user_code::run(|| drop(operands));
+            return run_user_code(|| drop(operands));
         }
         let Ok(list) = self.list() else {
             // The operands are leaked, as there is no list to retain them and the device may access them.

@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 use std::io;
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
 use zeusm_process::Mutex;
 
-use super::user_code;
 use crate::error::{Error, Result};
 use crate::exit::{Section, wait_at_exit};
 
@@ -67,6 +68,18 @@ fn run_all(tasks: &mpsc::Receiver<Task>) {
     IS_WORKER.set(true);
     for task in tasks {
         let _section = Section::enter();
-        user_code::run(task);
+        run_user_code(task);
+    }
+}
+
+/// Calls the user's code where a panic must not unwind: through the thread for host tasks, or through the submission of an
+/// operation, whose caller would drop operands that are in flight. A panic ends here; the panic hook has reported it.
+pub(super) fn run_user_code(code: impl FnOnce()) {
+    let Err(payload) = panic::catch_unwind(AssertUnwindSafe(code)) else {
+        return;
+    };
+    // The payload is the user's as well, and its drop may panic with another one.
+    if let Err(another) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        mem::forget(another);
     }
 }

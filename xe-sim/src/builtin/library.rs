@@ -7,16 +7,24 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use zeusm_process::maps;
 
-use super::error::KernelError;
 use super::info::Info;
 use super::kernels::{self, Operation};
 use super::programs;
 use super::zebin::{BEGIN, Code, find_in_module, modules};
-use crate::memory::AddressSpace;
+use crate::memory::{AddressSpace, PageFault};
 use crate::report::not_simulated;
 
 /// Prefix of the library's file name.
 const DRIVER: &str = "libze_intel_gpu.so";
+/// The reason why a walker's kernel was not executed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KernelError {
+    #[error(transparent)]
+    Fault(#[from] PageFault),
+    #[error("the kernel {name} at {at:#x} is a user kernel: no execution unit is simulated")]
+    User { at: u64, name: String },
+}
+
 /// A recognised built-in kernel.
 #[derive(Debug)]
 pub(super) struct Kernel {

@@ -2,7 +2,6 @@
 //! code, its arguments are decoded with the `.ze_info` table of its module, and its memory operations are executed on the
 //! address space.
 
-mod error;
 mod info;
 mod kernels;
 mod launch;
@@ -12,6 +11,6 @@ mod skipped;
 mod walker;
 mod zebin;
 
-pub(crate) use error::KernelError;
+pub(crate) use library::KernelError;
 pub(crate) use skipped::check;
 pub(crate) use walker::{Bases, walk};

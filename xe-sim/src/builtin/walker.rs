@@ -3,10 +3,10 @@
 //! Fields: PRM for Lunar Lake, volume 2a, "COMPUTE_WALKER" and volume 2d, "INTERFACE_DESCRIPTOR_DATA"; the driver's
 //! public header `hw_cmds_generated_xe2_hpg_core.inl`.
 
-use super::error::KernelError;
 use super::info::{Info, Slot};
 use super::launch::{Launch, number};
-use super::{library, skipped};
+use super::library::{self, KernelError};
+use super::skipped;
 use crate::memory::AddressSpace;
 use crate::report::log;
 

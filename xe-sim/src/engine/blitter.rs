@@ -2,7 +2,7 @@
 //!
 //! Fields: PRM for Lunar Lake, volume 2a; the driver's public header `hw_cmds_generated_xe2_hpg_core.inl`.
 
-use super::dwords::wide;
+use super::command::wide;
 use crate::memory::{AddressSpace, PageFault};
 use crate::report::not_simulated;
 

@@ -3,7 +3,6 @@
 mod alu;
 mod blitter;
 mod command;
-mod dwords;
 mod queue;
 mod registers;
 mod state;

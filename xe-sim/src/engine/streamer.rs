@@ -3,8 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::command::{Command, Entry, LONGEST};
-use super::dwords::{address, wide};
+use super::command::{Command, Entry, LONGEST, address, wide};
 use super::registers::{Registers, timestamp};
 use super::state::State;
 use super::table::{SECOND_LEVEL, decode};
