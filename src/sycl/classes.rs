@@ -1,13 +1,14 @@
 //! The classes of SYCL objects, with dpctl's functions for each.
 
 use super::library::Functions;
-use super::reference::sealed::{self, Calls, Comparison};
-use super::reference::{Capsule, Class, Comparable, Reference};
+use super::reference::sealed::{self, Calls};
+use super::reference::{Capsule, Class, Reference};
 
-/// Declares a class with the type of its references, its name in messages, and dpctl's functions for it.
+/// Declares a class with the type of its references, its name in messages, and dpctl's functions for it; those that compare
+/// objects last.
 macro_rules! class {
     ($class:ident, $(#[$note:meta])* $reference:ident, $name:literal,
-        $copy_name:literal, $copy:ident, $delete:ident, $backend:ident) => {
+        $copy_name:literal, $copy:ident, $delete:ident, $backend:ident $(, $are_eq:ident, $hash:ident)?) => {
         #[doc = concat!("The class of a ", $name, ".")]
         #[derive(Debug)]
         pub enum $class {}
@@ -26,6 +27,7 @@ macro_rules! class {
                     copy: functions.$copy,
                     delete: functions.$delete,
                     backend: functions.$backend,
+                    comparison: None$(.or(Some((functions.$are_eq, functions.$hash))))?,
                 }
             }
         }
@@ -42,45 +44,29 @@ macro_rules! capsule {
     };
 }
 
-/// Declares dpctl's functions that compare objects of a class.
-macro_rules! comparable {
-    ($class:ident, $are_eq:ident, $hash:ident) => {
-        impl Comparable for $class {}
-
-        impl sealed::Comparable for $class {
-            fn comparison(functions: &Functions) -> Comparison {
-                Comparison {
-                    are_eq: functions.$are_eq,
-                    hash: functions.$hash,
-                }
-            }
-        }
-    };
-}
-
 class! {
     Context,
     /// A SYCL context (`DPCTLSyclContextRef`).
-    ContextRef, "SYCL context", "DPCTLContext_Copy", context_copy, context_delete, context_backend
+    ContextRef, "SYCL context", "DPCTLContext_Copy", context_copy, context_delete, context_backend,
+    context_are_eq, context_hash
 }
 capsule!(Context, c"SyclContextRef", c"used_SyclContextRef");
-comparable!(Context, context_are_eq, context_hash);
 
 class! {
     Device,
     /// A SYCL device (`DPCTLSyclDeviceRef`). dpctl has no capsules for devices: `SyclDevice.addressof_ref()` returns the
     /// address of the reference.
-    DeviceRef, "SYCL device", "DPCTLDevice_Copy", device_copy, device_delete, device_backend
+    DeviceRef, "SYCL device", "DPCTLDevice_Copy", device_copy, device_delete, device_backend,
+    device_are_eq, device_hash
 }
-comparable!(Device, device_are_eq, device_hash);
 
 class! {
     Queue,
     /// A SYCL queue (`DPCTLSyclQueueRef`).
-    QueueRef, "SYCL queue", "DPCTLQueue_Copy", queue_copy, queue_delete, queue_backend
+    QueueRef, "SYCL queue", "DPCTLQueue_Copy", queue_copy, queue_delete, queue_backend,
+    queue_are_eq, queue_hash
 }
 capsule!(Queue, c"SyclQueueRef", c"used_SyclQueueRef");
-comparable!(Queue, queue_are_eq, queue_hash);
 
 class! {
     Event,

@@ -29,7 +29,7 @@ pub use backend::{Backend, DeviceType};
 pub use classes::{ContextRef, DeviceRef, EventRef, QueueRef};
 pub use error::Error;
 pub use library::{Library, RawRef};
-pub use reference::{Capsule, Class, Comparable, Reference};
+pub use reference::{Capsule, Class, Reference};
 
 /// The classes of a [`Reference`].
 pub mod class {

@@ -27,13 +27,13 @@ pub trait Capsule: Class {
     const USED_NAME: &'static CStr;
 }
 
-/// A class whose objects can be compared.
-pub trait Comparable: Class + sealed::Comparable {}
-
 pub(super) mod sealed {
     use std::ffi::c_uint;
 
     use super::{Functions, RawRef};
+
+    type AreEq = unsafe extern "C" fn(RawRef, RawRef) -> bool;
+    type GetHash = unsafe extern "C" fn(RawRef) -> usize;
 
     /// dpctl's functions for a class.
     pub struct Calls {
@@ -41,20 +41,12 @@ pub(super) mod sealed {
         pub(in crate::sycl) copy: unsafe extern "C" fn(RawRef) -> RawRef,
         pub(in crate::sycl) delete: unsafe extern "C" fn(RawRef),
         pub(in crate::sycl) backend: unsafe extern "C-unwind" fn(RawRef) -> c_uint,
-    }
-
-    /// dpctl's functions for comparing objects of a class.
-    pub struct Comparison {
-        pub(in crate::sycl) are_eq: unsafe extern "C" fn(RawRef, RawRef) -> bool,
-        pub(in crate::sycl) hash: unsafe extern "C" fn(RawRef) -> usize,
+        /// Whether two references are to one object, and its hash, if dpctl compares objects of the class.
+        pub(in crate::sycl) comparison: Option<(AreEq, GetHash)>,
     }
 
     pub trait Class {
         fn calls(functions: &Functions) -> Calls;
-    }
-
-    pub trait Comparable {
-        fn comparison(functions: &Functions) -> Comparison;
     }
 }
 
@@ -140,6 +132,19 @@ impl<C: Class> Reference<C> {
         Backend::from_dpctl(unsafe { (calls.backend)(self.as_raw()) })
     }
 
+    /// Whether it refers to the same SYCL object as a foreign reference.
+    ///
+    /// # Safety
+    /// `raw` must point to a SYCL object of class `C` of the SYCL runtime that [`Library::get`] finds.
+    #[must_use]
+    pub unsafe fn is_same(&self, raw: RawRef) -> bool {
+        match C::calls(self.functions()).comparison {
+            // SAFETY: both references are alive; SYCL's comparison does not throw.
+            Some((are_eq, _)) => unsafe { are_eq(self.as_raw(), raw) },
+            None => self.as_raw() == raw,
+        }
+    }
+
     /// Returns an error for objects of other backends than Level Zero.
     pub(super) fn require_level_zero(&self) -> Result<(), Error> {
         match self.backend() {
@@ -163,18 +168,6 @@ impl<C: Class> Reference<C> {
     }
 }
 
-impl<C: Comparable> Reference<C> {
-    /// Whether it refers to the same SYCL object as a foreign reference.
-    ///
-    /// # Safety
-    /// `raw` must point to a SYCL object of class `C` of the SYCL runtime that [`Library::get`] finds.
-    #[must_use]
-    pub unsafe fn is_same(&self, raw: RawRef) -> bool {
-        // SAFETY: both references are alive; SYCL's comparison does not throw.
-        unsafe { (C::comparison(self.functions()).are_eq)(self.as_raw(), raw) }
-    }
-}
-
 impl<C: Capsule> Reference<C> {
     /// The name of an unused Python capsule with such a reference.
     pub const CAPSULE: &'static CStr = <C as Capsule>::NAME;
@@ -195,20 +188,24 @@ impl<C: Class> Clone for Reference<C> {
     }
 }
 
-/// Equal when both refer to the same SYCL object.
-impl<C: Comparable> PartialEq for Reference<C> {
+/// Equal when both refer to the same SYCL object. References to events are equal when they are clones.
+impl<C: Class> PartialEq for Reference<C> {
     fn eq(&self, other: &Self) -> bool {
         // SAFETY: the other reference is alive.
         Arc::ptr_eq(&self.0, &other.0) || unsafe { self.is_same(other.as_raw()) }
     }
 }
 
-impl<C: Comparable> Eq for Reference<C> {}
+impl<C: Class> Eq for Reference<C> {}
 
-impl<C: Comparable> Hash for Reference<C> {
+impl<C: Class> Hash for Reference<C> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // SAFETY: the reference is alive; `std::hash` of SYCL's classes hashes a pointer, which does not throw.
-        state.write_usize(unsafe { (C::comparison(self.functions()).hash)(self.as_raw()) });
+        let hash = match C::calls(self.functions()).comparison {
+            // SAFETY: the reference is alive; `std::hash` of SYCL's classes hashes a pointer, which does not throw.
+            Some((_, hash)) => unsafe { hash(self.as_raw()) },
+            None => self.as_raw().addr(),
+        };
+        state.write_usize(hash);
     }
 }
 
