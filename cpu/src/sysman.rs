@@ -3,6 +3,8 @@
 //!
 //! A device has one memory module, the machine's memory, whose handle is the device's own.
 
+use std::fs;
+
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
@@ -88,9 +90,17 @@ pub fn memory_state(
     mut state: Out<'_, sys::zes_mem_state_t>,
 ) -> ZeResult {
     let device = device::find(module.cast())?;
+    expect_descriptor()?;
     state.health = sys::ZES_MEM_HEALTH_UNKNOWN;
     state.size = device.memory();
     let share = device.share().map_or(state.size, Share::free);
     state.free = accounting::free().min(share).min(state.size);
     Ok(())
+}
+
+/// An error where the files cannot be read that say what is available, as the process or the machine has too many open.
+fn expect_descriptor() -> ZeResult {
+    let opened = fs::File::open("/proc/meminfo").map_err(|error| error.raw_os_error());
+    let is_short = matches!(opened, Err(Some(libc::EMFILE | libc::ENFILE)));
+    ensure(!is_short, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)
 }

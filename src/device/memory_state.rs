@@ -42,7 +42,7 @@ impl Device {
     pub fn memory_state(&self) -> Result<MemoryState> {
         let unknown = |reason: String| Error::NoMemoryState {
             device: self.to_string(),
-            reason,
+            reason: descriptor_shortage().map_or(reason, str::to_owned),
         };
         let managed = self.managed().map_err(|error| unknown(error.to_string()))?;
         let managed = managed
@@ -191,5 +191,22 @@ fn machine_memory() -> Option<u64> {
         Some(machine.totalram * u64::from(machine.mem_unit))
     }
     #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// What to do where the driver fails because no file can be opened.
+fn descriptor_shortage() -> Option<&'static str> {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = std::fs::File::open("/dev/null") {
+        return match error.raw_os_error() {
+            Some(libc::EMFILE) => Some(
+                "the process has too many open files (EMFILE): close some, or raise `ulimit -n`",
+            ),
+            Some(libc::ENFILE) => Some(
+                "the machine has too many open files (ENFILE): close some, or raise fs.file-max",
+            ),
+            _ => None,
+        };
+    }
     None
 }

@@ -143,6 +143,30 @@ def test_free_and_total_bytes():
         zm.mem_get_info("level_zero:gpu:9")
 
 
+def test_a_shortage_of_descriptors_is_named(fresh):
+    fresh("""
+import resource
+import zeusm, zeusm.memory as zm
+
+zm.MemoryUSMDevice(64)
+expected = zm.mem_get_info()[1]
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+files = []
+try:
+    while True:
+        files.append(open("/dev/null"))
+except OSError:
+    pass
+try:
+    raise AssertionError(zm.mem_get_info())
+except zeusm.LevelZeroError as error:
+    assert "EMFILE" in str(error) and "ulimit -n" in str(error), error
+files.clear()
+assert zm.mem_get_info()[1] == expected
+""")
+
+
 def test_dpctl_agrees_on_the_free_memory():
     dpctl = pytest.importorskip("dpctl")
     utilities = pytest.importorskip("dpctl.utils")

@@ -91,8 +91,14 @@ fn family(signature: u32) -> u32 {
     if base == 0xf { base + extended } else { base }
 }
 
-/// Sixteen bytes that stay the same on this machine: its identity, or else its processor's name.
+/// Sixteen bytes that stay the same on this machine: its identity, or else its processor's name. They are read once, as a process
+/// may have no descriptor left for the file later.
 pub fn identity() -> [u8; 16] {
+    static IDENTITY: Lazy<[u8; 16]> = Lazy::new();
+    *IDENTITY.get_or_make(read_identity)
+}
+
+fn read_identity() -> [u8; 16] {
     let seed = ["/etc/machine-id", "/sys/class/dmi/id/product_uuid"]
         .iter()
         .find_map(|file| fs::read_to_string(file).ok())
