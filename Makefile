@@ -89,7 +89,7 @@ lint-rust: | setup
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p zeusm-python --features abi3 --locked -- -D warnings
-	$(LOOM) clippy --locked -p zeusm-models --features loom -- -D warnings
+	$(LOOM) clippy --locked $(MODELLED) --lib -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(WORKSPACE) --no-deps --locked
 
 lint-python: $(VENV)/.zeusm

@@ -86,10 +86,12 @@ test-soak: venvs ## Random programs of dpnp and zeusm against NumPy: both adapte
 	$(PY) tests/soak --seconds $(SOAK)
 	$(PY_NUMBA_DPEX) tests/soak --seconds $(SOAK)
 
-# With optimisation, and with overflow checks. MODEL selects models by their names.
-LOOM := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom $(CARGO)
+# With optimisation, and with overflow checks. MODEL selects models by their names. Tests that are no models do not run with
+# loom's locks.
+LOOM := RUSTFLAGS="--cfg loom" CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom $(CARGO)
+MODELLED := -p zeusm-process -p zeusm-cpu -p zeusm -p zeusm-python
 test-loom: | setup ## Loom models of the synchronisation, in every interleaving of a few threads
-	$(LOOM) run --locked -p zeusm-models --features loom -- "$(MODEL)"
+	$(LOOM) test --locked $(MODELLED) --lib -- "models::$(MODEL)" --nocapture
 
 # Miri is a component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It does not support
 # foreign functions, so it runs the tests that call no driver; and it is slow, so they are smaller under it.

@@ -21,7 +21,6 @@
 #[doc(hidden)]
 pub mod fork;
 
-pub mod atomic;
 #[cfg(target_os = "linux")]
 mod boot;
 #[cfg(target_os = "linux")]
@@ -35,7 +34,12 @@ mod lock;
 pub mod maps;
 pub mod memory;
 mod registry;
+#[cfg(not(loom))]
 mod spin;
+mod sync;
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod tests;
 mod thread;
 
 // Without a feature for it: tests and builds would have different crates, and replace each other's libraries.
@@ -54,8 +58,13 @@ pub use generation::generation;
 pub use lazy::Lazy;
 pub use local::{Local, Owned};
 pub use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+// Models do not depend on how a thread waits.
+#[cfg(loom)]
+pub use lock::{Mutex as SpinLock, MutexGuard as SpinGuard};
 pub use registry::Registry;
+#[cfg(not(loom))]
 pub use spin::{SpinGuard, SpinLock};
+pub use sync::atomic;
 #[cfg(target_os = "linux")]
 pub use thread::executed;
 pub use thread::this_thread;

@@ -5,10 +5,11 @@
 //! They ignore poisoning: the values they guard are consistent wherever a panic can occur.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{self, PoisonError, TryLockError};
+use std::sync::{PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-pub use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+use crate::sync;
+pub use crate::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// Mutual exclusion.
 #[derive(Debug, Default)]

@@ -36,6 +36,8 @@ mod size_class;
 mod sizes;
 mod slab;
 mod statistics;
+#[cfg(all(test, loom))]
+mod tests;
 mod transfers;
 
 use std::ffi::c_void;

@@ -61,6 +61,7 @@ pub(crate) struct PyMemory {
 
 // There may be millions of objects. With the headers of the object, of the garbage collector and of weak references it has 96
 // bytes.
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<PyMemory>() == 56);
 
 impl PyMemory {

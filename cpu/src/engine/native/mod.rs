@@ -6,3 +6,5 @@ mod queues;
 mod wait;
 
 pub use queues::{NATIVE_QUEUES, NativeQueues};
+#[cfg(all(test, loom))]
+pub use wait::Waiter;

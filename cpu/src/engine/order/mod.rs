@@ -25,6 +25,8 @@ mod stream;
 mod token;
 mod wait;
 
+#[cfg(all(test, loom))]
+pub use changes::Changes;
 pub use dependence::Order;
 pub use device_engine::DeviceEngine;
 pub use help::{Executor, Help, QueueNumber, Request};

@@ -1,10 +1,13 @@
-//! The synchronization primitives of the engine. The models in `tests/models` replace them by loom's.
+//! The synchronization primitives of the engine, which are loom's in models.
 
-pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+#[cfg(not(loom))]
 pub use std::thread;
+#[cfg(loom)]
+pub use zeusm_process::tests::loom::thread;
 
 pub use crate::system::stack::THREAD as THREAD_STACK;
+pub use zeusm_process::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub use zeusm_process::{Condvar, Mutex};
 
 /// How often a waiting thread spins before it sleeps: a few microseconds.
-pub const SPIN_LIMIT: u32 = 300;
+pub const SPIN_LIMIT: u32 = if cfg!(loom) { 1 } else { 300 };

@@ -1,3 +1,5 @@
 //! Tests of the engine.
 
+#[cfg(loom)]
+mod models;
 mod simulation;

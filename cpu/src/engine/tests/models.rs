@@ -4,29 +4,33 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use loom::cell::UnsafeCell;
-use loom::sync::atomic::{AtomicBool, Ordering as LoomOrdering};
-use loom::thread;
+use zeusm_process::tests::loom::cell::UnsafeCell;
+use zeusm_process::tests::loom::sync::atomic::{AtomicBool, Ordering as LoomOrdering};
+use zeusm_process::tests::loom::thread;
+use zeusm_process::tests::model as run;
 
-use self::native::wait::Waiter;
-use self::order::changes::Changes;
-use self::order::{Advance, Executor, Help, QueueNumber, Signal};
-use crate::Model;
+use crate::engine::native::Waiter;
+use crate::engine::order::retired::release_retired;
+use crate::engine::order::{Advance, Changes, Executor, Help, Priority, QueueNumber, Signal};
 use crate::system::clock::Deadline;
 
-mod native;
-mod order;
-
-/// A released command. Like the engine's token it owns heap memory.
-struct Token(Box<usize>);
+/// A released command, which counts that it goes on.
+struct Token {
+    number: usize,
+    gone_on: Arc<AtomicUsize>,
+}
 
 impl Advance for Token {
+    fn priority(&self) -> Priority {
+        Priority::Normal
+    }
+
     fn chain(&mut self, _queue: QueueNumber) -> bool {
         false
     }
 
-    fn number(&self) -> usize {
-        *self.0
+    fn advance(self: Box<Self>) {
+        self.gone_on.fetch_add(self.number, Ordering::Relaxed);
     }
 }
 
@@ -55,22 +59,51 @@ impl Help for Work {
     }
 }
 
-pub const MODELS: &[Model] = &[
-    ("signal: one thread waits for it", None, one_waits),
-    ("signal: two threads wait for it", Some(4), two_wait),
-    (
+/// Runs a model, whose threads find the list of retired objects made.
+fn model(name: &str, preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
+    run(name, preemptions, move || {
+        release_retired();
+        model();
+    });
+}
+
+#[test]
+fn signal_one_thread_waits_for_it() {
+    model("signal: one thread waits for it", None, one_waits);
+}
+
+#[test]
+fn signal_two_threads_wait_for_it() {
+    model("signal: two threads wait for it", Some(4), two_wait);
+}
+
+#[test]
+fn signal_its_command_is_executed_meanwhile() {
+    model(
         "signal: its command is executed meanwhile",
         Some(4),
         executed,
-    ),
-    ("signal: each command goes on once", None, each_goes_on),
-    ("signal: a change is pending until it is made", None, made),
-    (
+    );
+}
+
+#[test]
+fn signal_each_command_goes_on_once() {
+    model("signal: each command goes on once", None, each_goes_on);
+}
+
+#[test]
+fn signal_a_change_is_pending_until_it_is_made() {
+    model("signal: a change is pending until it is made", None, made);
+}
+
+#[test]
+fn waiter_one_thread_has_the_role_at_a_time() {
+    model(
         "waiter: one thread has the role at a time",
         Some(4),
         one_has_the_role,
-    ),
-];
+    );
+}
 
 /// A command's result, which is written before its signal is set.
 struct Result {
@@ -150,20 +183,18 @@ fn executed() {
 fn each_goes_on() {
     let signal = Arc::new(Signal::new(false, false));
     let gone_on = Arc::new(AtomicUsize::new(0));
-    let (other, counter) = (Arc::clone(&signal), Arc::clone(&gone_on));
-    let admit = |signal: &Signal, counter: &AtomicUsize, number: usize| {
-        if let Some(token) = signal.admit(Token(Box::new(number))) {
-            counter.fetch_add(token.number(), Ordering::Relaxed);
+    let admit = |number| {
+        let (signal, gone_on) = (Arc::clone(&signal), Arc::clone(&gone_on));
+        move || {
+            if let Some(token) = signal.admit(Token { number, gone_on }) {
+                Box::new(token).advance();
+            }
         }
     };
-    let command = thread::spawn(move || admit(&other, &counter, 1));
-    let (other, counter) = (Arc::clone(&signal), Arc::clone(&gone_on));
-    let setter = thread::spawn(move || {
-        for token in other.set(0, 0) {
-            counter.fetch_add(token.number(), Ordering::Relaxed);
-        }
-    });
-    admit(&signal, &gone_on, 10);
+    let command = thread::spawn(admit(1));
+    let other = Arc::clone(&signal);
+    let setter = thread::spawn(move || other.set(0, 0).into_iter().for_each(Advance::advance));
+    admit(10)();
     command.join().expect("no panic");
     setter.join().expect("no panic");
     assert_eq!(gone_on.load(Ordering::Relaxed), 11);

@@ -1,27 +1,29 @@
 //! Models of pinning and closing a memory object.
 
-use loom::cell::UnsafeCell;
-use loom::sync::Arc;
-use loom::thread;
+use zeusm_process::tests::loom::cell::UnsafeCell;
+use zeusm_process::tests::loom::sync::Arc;
+use zeusm_process::tests::loom::thread;
+use zeusm_process::tests::model;
 
-use self::real::{Close, Pins};
-use crate::Model;
+use crate::pins::{Close, Pins};
 
-#[path = "../../../python/src/pins.rs"]
-mod real;
-
-pub const MODELS: &[Model] = &[
-    (
+#[test]
+fn memory_is_freed_once_after_its_pins() {
+    model(
         "pins: memory is freed once, after its pins",
         None,
         freed_once,
-    ),
-    (
+    );
+}
+
+#[test]
+fn an_object_that_stays_open_can_be_pinned() {
+    model(
         "pins: an object that stays open can be pinned",
         None,
         stays_open,
-    ),
-];
+    );
+}
 
 /// A memory object. Loom checks the ordering of accesses to `freed`.
 #[derive(Default)]

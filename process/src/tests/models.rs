@@ -1,4 +1,4 @@
-//! A model of the process-local value.
+//! A model of [`Local`].
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,14 +6,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::Model;
-use zeusm_process::Local;
-
-pub const MODELS: &[Model] = &[(
-    "local: concurrent initialisations share one value",
-    None,
-    share_one,
-)];
+use crate::Local;
 
 struct Made {
     content: UnsafeCell<u32>,
@@ -27,6 +20,15 @@ impl Drop for Made {
     fn drop(&mut self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+#[test]
+fn concurrent_initialisations_share_one_value() {
+    super::model(
+        "local: concurrent initialisations share one value",
+        None,
+        share_one,
+    );
 }
 
 fn share_one() {

@@ -6,86 +6,72 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use loom::thread;
-
-use self::address_map::{Lookup, lookup};
-use self::chunks::ChunkAllocator;
-use self::inner::Inner;
-use self::options::{Growth, Options};
-use self::provider::Provider;
-use crate::{Model, Result};
 use zeusm_process::Owned;
+use zeusm_process::tests::loom::thread;
+use zeusm_process::tests::model;
 
-#[path = "../../../src/pool/address_map.rs"]
-mod address_map;
-#[path = "../../../src/pool/chunks.rs"]
-mod chunks;
-#[path = "../../../src/pool/failure.rs"]
-mod failure;
-#[path = "../../../src/pool/inner.rs"]
-mod inner;
+use crate::Result;
+use crate::pool::address_map::{Lookup, lookup};
+use crate::pool::chunks::ChunkAllocator;
+use crate::pool::inner::Inner;
+use crate::pool::options::{Growth, Options};
+use crate::pool::provider::Provider;
 
-#[path = "../../../src/pool/options.rs"]
-mod options;
-#[path = "../../../src/pool/peak.rs"]
-mod peak;
-#[path = "../../../src/pool/provider.rs"]
-mod provider;
-/// Replaces the list of the process's pools: the models have one pool.
-mod registry {
-    pub(super) fn retry_out_of_memory<T>(
-        attempt: impl Fn() -> crate::Result<T>,
-    ) -> crate::Result<T> {
-        attempt()
-    }
-}
-#[path = "../../../src/pool/retries.rs"]
-mod retries;
-#[path = "../../../src/pool/shard.rs"]
-mod shard;
-#[path = "../../../src/pool/shard_cache.rs"]
-mod shard_cache;
-#[path = "../../../src/pool/size_class.rs"]
-mod size_class;
-#[path = "../../../src/pool/sizes.rs"]
-mod sizes;
-#[path = "../../../src/pool/slab.rs"]
-mod slab;
-#[path = "../../../src/pool/statistics.rs"]
-mod statistics;
-#[path = "../../../src/pool/transfers.rs"]
-mod transfers;
-
-pub const MODELS: &[Model] = &[
-    (
+#[test]
+fn small_blocks_of_two_shards() {
+    model(
         "pool: small blocks of two shards",
         Some(4),
         small_of_two_shards,
-    ),
-    (
+    );
+}
+
+#[test]
+fn small_blocks_of_one_shard() {
+    model(
         "pool: small blocks of one shard",
         Some(4),
         small_of_one_shard,
-    ),
-    ("pool: large blocks", Some(4), large),
-    (
+    );
+}
+
+#[test]
+fn large_blocks() {
+    model("pool: large blocks", Some(4), large);
+}
+
+#[test]
+fn blocks_while_another_thread_trims() {
+    model(
         "pool: blocks while another thread trims",
         Some(4),
         beside_a_trim,
-    ),
-    // Each thread attempts its allocation up to 16 times, so a higher bound has too many interleavings.
-    ("pool: a limit of one block", Some(2), one_at_a_time),
-    (
+    );
+}
+
+// Each thread attempts its allocation up to 16 times, so a higher bound has too many interleavings.
+#[test]
+fn a_limit_of_one_block() {
+    model("pool: a limit of one block", Some(2), one_at_a_time);
+}
+
+#[test]
+fn two_blocks_that_the_limit_allows() {
+    model(
         "pool: two blocks that the limit allows",
         Some(4),
         within_the_limit,
-    ),
-    (
+    );
+}
+
+#[test]
+fn the_last_handle_and_the_last_blocks() {
+    model(
         "pool: the last handle and the last blocks",
         Some(4),
         last_handle,
-    ),
-];
+    );
+}
 
 /// A slab holds two blocks of this size. A shard takes one at a time, so the other is available to another thread.
 const SMALL: usize = 64 << 10;
