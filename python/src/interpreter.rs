@@ -2,6 +2,7 @@
 //! interned strings.
 
 use std::ffi::{CStr, c_int};
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use once_cell::race::OnceBox;
@@ -115,6 +116,25 @@ pub(crate) fn attach<T>(call: impl FnOnce(Python<'_>) -> T) -> T {
 pub(crate) fn try_attach<T>(call: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     #[expect(clippy::disallowed_methods, reason = "it is outside of sections here")]
     Section::outside(|| Python::try_attach(call))
+}
+
+/// Python objects whose drop attaches the thread to the interpreter. The drop may run on any thread, and may run arbitrary
+/// Python code.
+pub(crate) struct Attached<T>(Option<T>);
+
+impl<T> Attached<T> {
+    pub(crate) fn new(objects: T) -> Self {
+        Self(Some(objects))
+    }
+}
+
+impl<T> Drop for Attached<T> {
+    fn drop(&mut self) {
+        if try_attach(|_| drop(self.0.take())).is_none() {
+            // After the finalization of the interpreter its objects are leaked.
+            mem::forget(self.0.take());
+        }
+    }
 }
 
 /// Has the exit of the process wait for threads that are in [`detach`], before the driver and SYCL destroy their objects.

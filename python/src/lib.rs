@@ -72,10 +72,7 @@ mod _zeusm {
         history_state, history_stop, mem_get_info,
     };
     #[pymodule_export]
-    use super::ipc::{
-        MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared, PyIpcHandle, close_mem_handle,
-        get_mem_handle, open_mem_handle,
-    };
+    use super::ipc::{MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared, PyIpcHandle};
     #[pymodule_export]
     use super::machine::{gpu_nodes, group_limit};
     #[pymodule_export]

@@ -16,9 +16,6 @@ from zeusm._zeusm import (
     PoolReport,
     PoolScope,
     PoolStatistics,
-    SyclIPCCloseMemHandle,
-    SyclIPCGetMemHandle,
-    SyclIPCOpenMemHandle,
     USMAllocationError,
     as_usm_memory,
     get_pool,
@@ -52,3 +49,92 @@ __all__ = [
     "record_history",
     "snapshot",
 ]
+
+
+def SyclIPCGetMemHandle(usm_memory: MemoryUSMDevice) -> bytes:
+    """A handle of USM-device memory, as bytes.
+
+    For other kinds, use :class:`IPCMemoryHandle`.
+
+    Parameters
+    ----------
+    usm_memory : MemoryUSMDevice
+        Memory that zeusm allocated, or a slice of it.
+
+    Returns
+    -------
+    bytes
+        The argument of `SyclIPCOpenMemHandle` in another process.
+
+    Raises
+    ------
+    TypeError
+        When it is not USM-device memory.
+
+    Examples
+    --------
+    >>> import zeusm.memory as zm
+    >>> memory = zm.MemoryUSMDevice(64)
+    >>> there = zm.SyclIPCOpenMemHandle(zm.SyclIPCGetMemHandle(memory))
+    >>> there.nbytes
+    64
+    >>> zm.SyclIPCCloseMemHandle(there)
+    """
+    if not isinstance(usm_memory, MemoryUSMDevice):
+        raise TypeError(
+            f"SyclIPCGetMemHandle takes USM-device memory, not {type(usm_memory)}: for other kinds use IPCMemoryHandle"
+        )
+    return IPCMemoryHandle(usm_memory).to_bytes()
+
+
+def SyclIPCOpenMemHandle(
+    handle_bytes: bytes | bytearray | IPCMemoryHandle,
+    device: object = None,
+    nbytes: int | None = None,
+) -> MemoryIPCDevice | MemoryIPCShared | MemoryIPCHost:
+    """Opens a handle; the same as :meth:`IPCMemoryHandle.open`.
+
+    Parameters
+    ----------
+    handle_bytes : bytes
+        The result of `SyclIPCGetMemHandle` in another process.
+    device : dpctl.SyclDevice, optional
+        The device to open it on; by default the device of default allocations.
+    nbytes : int, optional
+        The number of bytes to open, from the first one; by default all.
+
+    Returns
+    -------
+    MemoryIPCDevice
+
+    Examples
+    --------
+    >>> import zeusm.memory as zm
+    >>> memory = zm.MemoryUSMDevice(64)
+    >>> data = zm.SyclIPCGetMemHandle(memory)
+    >>> opened = zm.SyclIPCOpenMemHandle(data, memory.sycl_device, 64)
+    >>> opened.nbytes
+    64
+    """
+    return IPCMemoryHandle.open(handle_bytes, device, nbytes)
+
+
+def SyclIPCCloseMemHandle(usm_memory: _Memory) -> None:
+    """Closes memory from `SyclIPCOpenMemHandle`; the same as its `close()`.
+
+    Parameters
+    ----------
+    usm_memory : MemoryIPCDevice
+        Memory from `SyclIPCOpenMemHandle`; closing it again has no effect.
+
+    Examples
+    --------
+    >>> import zeusm.memory as zm
+    >>> memory = zm.MemoryUSMDevice(64)
+    >>> data = zm.SyclIPCGetMemHandle(memory)
+    >>> opened = zm.SyclIPCOpenMemHandle(data, memory.sycl_device, 64)
+    >>> zm.SyclIPCCloseMemHandle(opened)
+    >>> opened.is_closed
+    True
+    """
+    IPCMemoryHandle.close_mapping(usm_memory)

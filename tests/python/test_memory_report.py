@@ -82,7 +82,7 @@ def data_of(text):
     tables = {}
     for table, name, code, offset, count in header["columns"]:
         column = array(code)
-        start = header["base"] + offset
+        start = 8 + -(-length // 8) * 8 + offset
         column.frombytes(data[start : start + count * column.itemsize])
         tables.setdefault(table, {})[name] = list(column)
     return header, tables

@@ -186,7 +186,11 @@ impl UsmArray {
         to: usize,
         owner: T,
     ) -> PyResult<T> {
-        let sides = StridedCopy::gather(self.memory().for_queue(py)?, to);
+        let sides = StridedCopy {
+            strided: self.memory().for_queue(py)?,
+            packed: to,
+            is_scatter: false,
+        };
         let operands = (owner, self.base.share(py)?);
         // SAFETY: the operands own the memory, which contains the elements, and by the caller's word the other side.
         let (owner, _) = unsafe { transfer::copy_strided(py, here, elements, sides, operands) }?;
@@ -205,7 +209,11 @@ impl UsmArray {
         owner: T,
     ) -> PyResult<()> {
         let memory = self.memory();
-        let sides = StridedCopy::scatter(from, memory.for_queue(py)?);
+        let sides = StridedCopy {
+            strided: memory.for_queue(py)?,
+            packed: from,
+            is_scatter: true,
+        };
         let (here, operands) = (memory.context_device(), (owner, self.base.share(py)?));
         // SAFETY: as in `gather`.
         unsafe { transfer::copy_strided(py, here, elements, sides, operands) }.map(drop)

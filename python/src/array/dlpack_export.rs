@@ -13,8 +13,8 @@ use super::make;
 use super::plan::Plan;
 use crate::dpctl::{self, Dpctl};
 use crate::errors::OrRaise;
-use crate::interpreter::{attach, try_attach};
-use crate::memory::{Pinned, PyMemory};
+use crate::interpreter::Attached;
+use crate::memory::PyMemory;
 use crate::parse::{self, BoolOrInt};
 use crate::resolve::{DlpackDevice, exchange_host_memory, root_device};
 use crate::shown::naming;
@@ -217,21 +217,6 @@ fn wait_for_queue(
     memory.for_queue(py).map(drop)
 }
 
-/// The owner of the exported memory, which the deleter drops on any thread.
-struct Owner(Option<Pinned>);
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let memory = self.0.take();
-        // Python objects cannot be freed after the finalization of the interpreter, so the reference is leaked.
-        if try_attach(|_| ()).is_none() {
-            std::mem::forget(memory);
-        } else {
-            attach(|_| drop(memory));
-        }
-    }
-}
-
 fn capsule<'py>(
     py: Python<'py>,
     array: &UsmArray,
@@ -262,7 +247,8 @@ fn capsule<'py>(
         read_only: memory.terms.is_read_only(),
         copied,
     };
-    let owner = Owner(Some(array.pinned().share(py)?));
+    // The deleter drops it on any thread.
+    let owner = Attached::new(array.pinned().share(py)?);
     let structure = tensor.export(form, Box::new(owner)).or_raise()?;
     let destructor = match form {
         Form::Versioned => delete_versioned,

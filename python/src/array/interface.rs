@@ -17,45 +17,41 @@ impl UsmArray {
     /// The interface for other packages to use the array in place; strides and offset count elements.
     #[getter]
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        dictionary(py, self)
-    }
-}
-
-fn dictionary<'py>(py: Python<'py>, array: &UsmArray) -> PyResult<Bound<'py, PyDict>> {
-    let memory = array.memory();
-    let layout = &array.layout;
-    // A consumer that gets the context makes a queue of its own, and SYCL packages refuse operands of different queues.
-    let syclobj = dpctl::new_capsule(py, memory.binding.queue_or_cached(py)?.reference())?;
-    array.check_alignment().map_err(PyValueError::new_err)?;
-    let strides = match layout.is_c_contiguous() {
-        true => None,
-        false => {
-            let strides = layout.element_strides().or_raise()?;
-            Some(PyTuple::new(py, strides)?)
+        let memory = self.memory();
+        let layout = &self.layout;
+        // A consumer that gets the context makes a queue of its own, and SYCL packages refuse operands of different queues.
+        let syclobj = dpctl::new_capsule(py, memory.binding.queue_or_cached(py)?.reference())?;
+        self.check_alignment().map_err(PyValueError::new_err)?;
+        let strides = match layout.is_c_contiguous() {
+            true => None,
+            false => {
+                let strides = layout.element_strides().or_raise()?;
+                Some(PyTuple::new(py, strides)?)
+            }
+        };
+        // Without elements, so that the pointer is within the memory: dpctl and dpnp refuse others, even for no elements.
+        let offset = match layout.elements() {
+            0 => 0,
+            _ => layout.element_offset().or_raise()?,
+        };
+        let address = memory.for_export(py)?;
+        memory.export_state.mark_exported();
+        let dictionary = PyDict::new(py);
+        dictionary.set_item(intern!(py, "data"), (address, memory.terms.is_read_only()))?;
+        dictionary.set_item(intern!(py, "shape"), PyTuple::new(py, layout.shape())?)?;
+        dictionary.set_item(intern!(py, "strides"), strides)?;
+        dictionary.set_item(intern!(py, "offset"), offset)?;
+        dictionary.set_item(intern!(py, "typestr"), self.element.typestr())?;
+        if let Some(record) = self.element.record() {
+            // The interface calls it typedescr, NumPy descr.
+            let fields = dtype::fields(py, record)?;
+            dictionary.set_item(intern!(py, "typedescr"), &fields)?;
+            dictionary.set_item(intern!(py, "descr"), fields)?;
         }
-    };
-    // Without elements, so that the pointer is within the memory: dpctl and dpnp refuse others, even for no elements.
-    let offset = match layout.elements() {
-        0 => 0,
-        _ => layout.element_offset().or_raise()?,
-    };
-    let address = memory.for_export(py)?;
-    memory.export_state.mark_exported();
-    let dictionary = PyDict::new(py);
-    dictionary.set_item(intern!(py, "data"), (address, memory.terms.is_read_only()))?;
-    dictionary.set_item(intern!(py, "shape"), PyTuple::new(py, layout.shape())?)?;
-    dictionary.set_item(intern!(py, "strides"), strides)?;
-    dictionary.set_item(intern!(py, "offset"), offset)?;
-    dictionary.set_item(intern!(py, "typestr"), array.element.typestr())?;
-    if let Some(record) = array.element.record() {
-        // The interface calls it typedescr, NumPy descr.
-        let fields = dtype::fields(py, record)?;
-        dictionary.set_item(intern!(py, "typedescr"), &fields)?;
-        dictionary.set_item(intern!(py, "descr"), fields)?;
+        dictionary.set_item(intern!(py, "version"), 1)?;
+        dictionary.set_item(intern!(py, "syclobj"), syclobj)?;
+        Ok(dictionary)
     }
-    dictionary.set_item(intern!(py, "version"), 1)?;
-    dictionary.set_item(intern!(py, "syclobj"), syclobj)?;
-    Ok(dictionary)
 }
 
 /// Wraps any object with `__sycl_usm_array_interface__` in an array without a copy, and keeps the object alive.

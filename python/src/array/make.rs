@@ -105,7 +105,11 @@ pub(super) unsafe fn of_host<T: Send + 'static>(
 ) -> PyResult<UsmArray> {
     let (elements, packed) = plan.packed()?;
     let copy = allocate(py, plan, packed)?;
-    let sides = StridedCopy::gather(from, copy.memory().for_queue(py)?);
+    let sides = StridedCopy {
+        strided: from,
+        packed: copy.memory().for_queue(py)?,
+        is_scatter: false,
+    };
     let operands = (own()?, copy.pinned().share(py)?);
     let here = copy.memory().context_device();
     // SAFETY: the caller guarantees that the source is valid; the copy is as large as the elements.

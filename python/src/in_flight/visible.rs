@@ -2,7 +2,6 @@
 //! are retained until an operation is complete.
 
 use std::iter;
-use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::reclaimer::reclaim_later;
 use super::table::InFlight;
-use crate::interpreter::{FREE_THREADED, detach, try_attach};
+use crate::interpreter::{Attached, FREE_THREADED, detach};
 use crate::resolve::ContextDevice;
 use zeusm::usm::UsmKind;
 use zeusm::{Error, Event, without_drops};
@@ -161,20 +160,7 @@ pub(crate) fn retain<T: Send + 'static>(
     }
     let queue = context_device.queue()?;
     let entry = InFlight::new(context_device, Some(event), touched);
-    queue.retain(event, (entry, Attached(Some(operands))));
+    queue.retain(event, (entry, Attached::new(operands)));
     reclaim_later(queue);
     Ok(None)
-}
-
-/// Python objects whose drop attaches the thread to the interpreter. The drop may run on any thread, and may run arbitrary
-/// Python code.
-struct Attached<T>(Option<T>);
-
-impl<T> Drop for Attached<T> {
-    fn drop(&mut self) {
-        if try_attach(|_| drop(self.0.take())).is_none() {
-            // After the finalization of the interpreter its objects are leaked.
-            mem::forget(self.0.take());
-        }
-    }
 }

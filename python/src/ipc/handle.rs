@@ -67,7 +67,7 @@ enum State {
 
 impl PyIpcHandle {
     /// Makes a handle of all bytes of a memory object.
-    pub(super) fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
+    fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
         let _pin = memory.pins.pin()?;
         let allocation = match memory.share_owner(py) {
             Some(Owner::Shared(allocation)) => allocation,
@@ -178,7 +178,7 @@ impl PyIpcHandle {
     /// >>> handle = memory.ipc_handle()
     /// >>> type(handle.to_bytes())
     /// <class 'bytes'>
-    pub(super) fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.check_open()?;
         Ok(PyBytes::new(py, &self.handle.to_bytes()))
     }
@@ -228,7 +228,7 @@ impl PyIpcHandle {
     /// b'\x05\x05'
     #[staticmethod]
     #[pyo3(signature = (handle_bytes, device=None, nbytes=None))]
-    pub(super) fn open<'py>(
+    fn open<'py>(
         handle_bytes: &Bound<'py, PyAny>,
         device: Option<&Bound<'py, PyAny>>,
         nbytes: Option<isize>,
@@ -289,7 +289,7 @@ impl PyIpcHandle {
     /// >>> opened.is_closed
     /// True
     #[staticmethod]
-    pub(super) fn close_mapping(usm_memory: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn close_mapping(usm_memory: &Bound<'_, PyAny>) -> PyResult<()> {
         if !usm_memory.is_instance_of::<PyMemory>() {
             return Err(PyTypeError::new_err(format!(
                 "close_mapping takes USM memory, not {}",
@@ -464,6 +464,27 @@ impl PyIpcHandle {
             "IPCMemoryHandle(size={}, closed={closed})",
             IpcHandle::LENGTH
         )
+    }
+}
+
+#[pymethods]
+impl PyMemory {
+    /// A handle of this memory for other processes; `IPCMemoryHandle(memory)` is the same.
+    ///
+    /// Returns
+    /// -------
+    /// IPCMemoryHandle
+    ///
+    /// Examples
+    /// --------
+    /// >>> import zeusm.memory as zm
+    /// >>> memory = zm.MemoryUSMDevice(64)
+    /// >>> handle = memory.ipc_handle()
+    /// >>> with zm.IPCMemoryHandle.open(handle) as opened:
+    /// ...     opened.nbytes
+    /// 64
+    fn ipc_handle(&self, py: Python<'_>) -> PyResult<PyIpcHandle> {
+        PyIpcHandle::of(py, self)
     }
 }
 

@@ -158,11 +158,8 @@ impl PyMemory {
         let _scope = stacks::scope(py);
         match owner {
             // The drop may wait for the device.
-            Some(Owner::Allocation(allocation)) => detach(py, || drop(allocation)),
-            Some(Owner::Shared(allocation)) => detach(py, || drop(allocation)),
             Some(Owner::Object(object)) => drop(object),
-            Some(Owner::Mapping(mapping)) => detach(py, || drop(mapping)),
-            None => {}
+            owner => detach(py, || drop(owner)),
         }
         Ok(())
     }

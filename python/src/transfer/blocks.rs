@@ -16,39 +16,14 @@ use zeusm::{Completion, Error, Event, Queue, Rows};
 /// The number of regions that are submitted before signals are looked for again: some milliseconds of work.
 const BETWEEN_SIGNALS: usize = 4096;
 
-/// The addresses of the two sides of a strided copy, and its direction.
+/// A copy between strided and packed memory.
 #[derive(Clone, Copy)]
 pub(crate) struct StridedCopy {
     /// The address that the layout's offset is relative to.
-    strided: usize,
-    packed: usize,
-    direction: Direction,
-}
-
-#[derive(Clone, Copy)]
-enum Direction {
-    Gather,
-    Scatter,
-}
-
-impl StridedCopy {
-    /// A copy from strided to packed memory.
-    pub(crate) fn gather(strided: usize, packed: usize) -> Self {
-        Self {
-            strided,
-            packed,
-            direction: Direction::Gather,
-        }
-    }
-
-    /// A copy from packed to strided memory.
-    pub(crate) fn scatter(packed: usize, strided: usize) -> Self {
-        Self {
-            strided,
-            packed,
-            direction: Direction::Scatter,
-        }
-    }
+    pub(crate) strided: usize,
+    pub(crate) packed: usize,
+    /// From the packed memory to the strided one.
+    pub(crate) is_scatter: bool,
 }
 
 /// Copies the elements of a layout from or to packed memory, where they are in the layout's row-major order; then waits,
@@ -124,9 +99,9 @@ unsafe fn append(
         pitch: width,
         slice_pitch: width * rows,
     };
-    let (to, from) = match sides.direction {
-        Direction::Gather => (packed, strided),
-        Direction::Scatter => (strided, packed),
+    let (to, from) = match sides.is_scatter {
+        true => (strided, packed),
+        false => (packed, strided),
     };
     let (destination, source) = (pointer(to.first), pointer(from.first).cast_const());
     let (to, from) = (rows_at(to, destination), rows_at(from, source));

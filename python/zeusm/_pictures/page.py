@@ -82,12 +82,9 @@ def pack(replay: Replay) -> bytes:
                 column.byteswap()
             body += column.tobytes()
             body += bytes(-len(body) % 8)
-    header["base"] = 0
     text = json.dumps(header, separators=(",", ":")).encode()
-    header["base"] = 8 + -(-(len(text) + 20) // 8) * 8  # Its digits are a few bytes.
-    text = json.dumps(header, separators=(",", ":")).encode()
-    padded = text + bytes(int(header["base"]) - 8 - len(text))  # type: ignore[call-overload]
-    return gzip.compress(struct.pack("<II", len(text), 0) + padded + body, 6, mtime=0)
+    padding = bytes(-len(text) % 8)  # The columns begin at a multiple of 8 bytes.
+    return gzip.compress(struct.pack("<II", len(text), 0) + text + padding + body, 6, mtime=0)
 
 
 def columns(replay: Replay, starts: list[int], positions: list[int]) -> dict[str, Columns]:

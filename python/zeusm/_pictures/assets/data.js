@@ -13,10 +13,11 @@ async function readData(element) {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
   const types = { d: Float64Array, i: Int32Array, b: Int8Array, Q: BigUint64Array };
+  const base = 8 + Math.ceil(length / 8) * 8;
   const tables = {};
   for (const [table, name, type, offset, count] of header.columns) {
     tables[table] ??= {};
-    tables[table][name] = new types[type](buffer, header.base + offset, count);
+    tables[table][name] = new types[type](buffer, base + offset, count);
   }
   return { ...header, ...tables };
 }
