@@ -14,7 +14,7 @@ _STEP = 0.1
 _WIDTH = 30
 
 
-def progress(items: Iterable[_T], text: str, total: int | None = None) -> Iterator[_T]:
+def progress(items: Iterable[_T], text: str) -> Iterator[_T]:
     """Yield the items, with a bar on standard error once that takes more than a second.
 
     There is no bar if standard error is not a terminal. The line is cleared at the end.
@@ -22,11 +22,9 @@ def progress(items: Iterable[_T], text: str, total: int | None = None) -> Iterat
     Parameters
     ----------
     items : iterable
-        What is worked on.
+        What is worked on. Without a length, the bar only counts.
     text : str
         What is done, before the bar.
-    total : int, optional
-        The number of items; by default the length of `items` if it has one, else the bar only counts.
 
     Examples
     --------
@@ -37,8 +35,7 @@ def progress(items: Iterable[_T], text: str, total: int | None = None) -> Iterat
     if not sys.stderr.isatty():
         yield from items
         return
-    if total is None and isinstance(items, Sized):
-        total = len(items)
+    total = len(items) if isinstance(items, Sized) else None
     due = time.monotonic() + _QUIET
     shown = False
     try:

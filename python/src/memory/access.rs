@@ -59,6 +59,7 @@ impl PyMemory {
 
     /// For the next operation on a queue of zeusm; [`order`](crate::transfer::order) makes it wait for operations on other
     /// queues.
+    #[inline]
     pub(crate) fn for_queue(&self, py: Python<'_>) -> PyResult<usize> {
         self.after_sycl(py)?;
         self.check_accessible()?;
@@ -66,6 +67,7 @@ impl PyMemory {
     }
 
     /// As a side of a copy on a queue of zeusm.
+    #[inline(always)] // A small copy takes a few hundred instructions.
     pub(crate) fn side(&self, py: Python<'_>) -> PyResult<Side<'_>> {
         Ok(Side {
             owner: self.context_device(),

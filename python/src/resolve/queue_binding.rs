@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use super::ContextDevice;
 use crate::dpctl::SyclQueue;
 use crate::interpreter::ExitHook;
-use zeusm_process::Mutex;
+use zeusm_process::SpinLock;
 
 /// A [`ContextDevice`] and its SYCL queue, if there is one. All memory of one queue shares one binding.
 pub(crate) struct QueueBinding {
@@ -25,7 +25,7 @@ const MOST_REMEMBERED: usize = 4;
 
 /// A cache of the bindings of the queues used last, the newest first. The bindings keep their queues alive, so that no other
 /// object can have the address of one of these.
-static REMEMBERED: Mutex<Vec<Arc<QueueBinding>>> = Mutex::new(Vec::new());
+static REMEMBERED: OnceBox<SpinLock<Vec<Arc<QueueBinding>>>> = OnceBox::new();
 /// Set when the interpreter is about to exit, and never reset.
 static EXITING: AtomicBool = AtomicBool::new(false);
 
@@ -40,8 +40,9 @@ fn forget() {
     EXITING.store(true, Ordering::Relaxed);
     // Without a GIL another thread may use it, for less than a microsecond unless the system interrupts the thread; or, in a
     // fork's child, a thread that the child does not have, for ever.
+    let remembered = REMEMBERED.get_or_init(Box::default);
     for _ in 0..MOST_TRIES {
-        let forgotten = REMEMBERED.try_lock().map(|mut all| mem::take(&mut *all));
+        let forgotten = remembered.try_lock().map(|mut all| mem::take(&mut *all));
         // Outside of the lock, as the drop of a queue may run arbitrary code.
         if forgotten.is_some() {
             return;
@@ -65,7 +66,7 @@ impl QueueBinding {
 
     /// The cached binding of a `dpctl.SyclQueue`.
     pub(super) fn remembered(object: &Bound<'_, PyAny>) -> Option<Arc<Self>> {
-        let mut remembered = REMEMBERED.try_lock()?;
+        let mut remembered = REMEMBERED.get()?.try_lock()?;
         let found = remembered
             .iter()
             .position(|binding| binding.is_of(object))?;
@@ -85,7 +86,7 @@ impl QueueBinding {
         };
         let mut evicted = None; // Dropped after the lock, as the drop of a queue may run arbitrary code.
         let is_same = |binding: &Arc<Self>| binding.is_of(queue.object().bind(py));
-        if let Some(mut remembered) = REMEMBERED.try_lock()
+        if let Some(mut remembered) = REMEMBERED.get_or_init(Box::default).try_lock()
             // With the lock, so that nothing is added after the exit has emptied it. Another thread may have added it.
             && !EXITING.load(Ordering::Relaxed)
             && !remembered.iter().any(is_same)

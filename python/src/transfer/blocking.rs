@@ -134,8 +134,9 @@ impl Operation<'_> {
         let [to, from] = self.sides.map(|side| side.owner);
         let ordered = order(py, to, self.touched)?;
         let is_small = self.size <= SMALL;
-        let by_host = self.sides.iter().all(|side| side.by_host);
-        if is_small && by_host && !ordered && to.is_settled() && from.is_settled() {
+        let by_host = self.sides[0].by_host && self.sides[1].by_host;
+        let are_settled = || to.is_settled() && (Arc::ptr_eq(to, from) || from.is_settled());
+        if is_small && by_host && !ordered && are_settled() {
             execute();
             return Ok(operands);
         }

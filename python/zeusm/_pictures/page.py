@@ -15,7 +15,7 @@ from string import Template
 from zeusm._pictures import tables
 from zeusm._pictures.file import History
 from zeusm._pictures.moments import own_peaks
-from zeusm._pictures.replay import Intervals, Replay
+from zeusm._pictures.replay import Intervals, Replay, finder
 
 ASSETS = files("zeusm._pictures") / "assets"
 SCRIPTS = ("data.js", "view.js", "overtime.js", "blocks.js", "main.js")
@@ -178,14 +178,8 @@ def layout(replay: Replay) -> tuple[list[int], list[int], int]:
 def inside_slabs(history: History) -> list[tuple[int, int, int]]:
     """Slab, offset in it, and row of each live block that is in a slab."""
     slabs, blocks = history.slabs, history.blocks
-    order = sorted(range(len(slabs.address)), key=lambda row: slabs.address[row])
-    starts = [slabs.address[row] for row in order]
-    found = []
-    for row, address in enumerate(blocks.address):
-        below = bisect_right(starts, address) - 1
-        if below >= 0 and address:
-            slab = order[below]
-            offset = address - slabs.address[slab]
-            if offset < slabs.size[slab]:
-                found.append((slab, offset, row))
-    return found
+    slab_at = finder(slabs.address, slabs.size)
+    pairs = [(slab_at(address), row) for row, address in enumerate(blocks.address) if address]
+    return [
+        (slab, blocks.address[row] - slabs.address[slab], row) for slab, row in pairs if slab >= 0
+    ]

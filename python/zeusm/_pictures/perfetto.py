@@ -3,11 +3,10 @@ trims, slices for operations."""
 
 import gzip
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TextIO
 
 from zeusm._pictures.file import History, Operations
 from zeusm._pictures.replay import Intervals, Replay, changes
@@ -18,11 +17,8 @@ Event = dict[str, object]
 
 def write(replay: Replay, path: Path) -> None:
     """Write the trace, compressed if the name ends with .gz."""
-    with ExitStack() as stack:
-        if path.suffix == ".gz":
-            file = cast(TextIO, stack.enter_context(gzip.open(path, "wt", encoding="utf-8")))
-        else:
-            file = stack.enter_context(path.open("w", encoding="utf-8"))
+    opener: Callable[..., TextIO] = gzip.open if path.suffix == ".gz" else open  # type: ignore[assignment]
+    with opener(path, "wt", encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ns","traceEvents":[')
         separator = "\n"
         for event in trace(replay):

@@ -6,14 +6,16 @@ holes as inactive blocks, to follow each other without gaps. Its numbers are Jav
 """
 
 import pickle
-from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
-from zeusm._pictures.replay import Intervals, Replay
+from zeusm._pictures.replay import Intervals, Replay, finder
 from zeusm._pictures.text import frames
 
 Tree = dict[str, object]
+Stacks = Callable[[int], list[Tree]]
 #: The newest protocol that the viewer reads.
 PROTOCOL = 4
 #: Integers are exact in JavaScript up to this one.
@@ -28,7 +30,7 @@ def write(replay: Replay, path: Path) -> None:
 
 def snapshot(replay: Replay) -> Tree:
     """The tree that the viewer reads."""
-    stacks = Stacks(replay)
+    stacks = frames_of(replay)
     segments, within = enclose(replay)
     names = {f"device {place}": replay.place_name(place) for place in range(len(replay.places))}
     return {
@@ -38,20 +40,17 @@ def snapshot(replay: Replay) -> Tree:
     }
 
 
-class Stacks:
+def frames_of(replay: Replay) -> Stacks:
     """The frames of each stack, made once: the pickle then has them once."""
 
-    def __init__(self, replay: Replay) -> None:
-        self.replay = replay
-        self.known: dict[int, list[Tree]] = {}
+    @cache
+    def found(stack: int) -> list[Tree]:
+        return [
+            {"filename": file, "line": line, "name": function}
+            for file, line, function in frames(replay.history, stack)
+        ]
 
-    def __getitem__(self, stack: int) -> list[Tree]:
-        if stack not in self.known:
-            self.known[stack] = [
-                {"filename": file, "line": line, "name": function}
-                for file, line, function in frames(self.replay.history, stack)
-            ]
-        return self.known[stack]
+    return found
 
 
 def shown(address: int) -> int:
@@ -93,10 +92,10 @@ def traces(replay: Replay, segments: Intervals, stacks: Stacks) -> list[list[Tre
             events, failure = replay.history.events, replay.history.failures[number]
             place = replay.places.index((events.kind[row], events.device[row]))
             tree = {"action": "oom", "size": events.size[row], "device_free": max(failure.free, 0)}
-            found[place].append(tree | common(replay, row, stacks[events.stack[row]]))
+            found[place].append(tree | common(replay, row, stacks(events.stack[row])))
             continue
         intervals = replay.blocks if phase in (0, 3) else segments
-        stack = stacks[intervals.stack[number] if phase >= 2 else replay.history.events.stack[row]]
+        stack = stacks(intervals.stack[number] if phase >= 2 else replay.history.events.stack[row])
         # The viewer joins a request and the completion behind it to one free.
         for action in (
             ("free_requested", "free_completed"),
@@ -125,27 +124,20 @@ def at_the_end(
     members: dict[int, list[int]] = {number: [] for number in segments.live_at(replay.end)}
     for number in replay.blocks.live_at(replay.end):
         members[within[number]].append(number)
-    slots = Slots(replay)
-    return [segment(replay, segments, each, members[each], slots, stacks) for each in members]
+    slot = occupied(replay)
+    return [segment(replay, segments, each, members[each], slot, stacks) for each in members]
 
 
-class Slots:
-    """The bytes that a block occupies: the size class of its slab."""
+def occupied(replay: Replay) -> Callable[[int, int], int]:
+    """The bytes that a block at an address occupies: the size class of its slab."""
+    slabs = replay.history.slabs
+    slab_at = finder(slabs.address, slabs.size)
 
-    def __init__(self, replay: Replay) -> None:
-        slabs = replay.history.slabs
-        rows = sorted(zip(slabs.address, slabs.size, slabs.block, strict=True))
-        self.starts = [address for address, _, _ in rows]
-        self.rows = rows
+    def of(address: int, size: int) -> int:
+        slab = slab_at(address)
+        return max(slabs.block[slab] or slabs.size[slab], size) if slab >= 0 else size
 
-    def of(self, address: int, size: int) -> int:
-        below = bisect_right(self.starts, address) - 1
-        if below < 0:
-            return size
-        start, length, slot = self.rows[below]
-        if address >= start + length:
-            return size
-        return max(slot or length, size)
+    return of
 
 
 def segment(
@@ -153,7 +145,7 @@ def segment(
     segments: Intervals,
     number: int,
     members: list[int],
-    slots: Slots,
+    slot: Callable[[int, int], int],
     stacks: Stacks,
 ) -> Tree:
     blocks = replay.blocks
@@ -175,8 +167,8 @@ def segment(
             continue  # Blocks of a damaged file may overlap.
         if address > at:
             add("inactive", address - at, 0, [])
-        occupied = min(slots.of(address, size), end - address)
-        add("active_allocated", occupied, min(size, occupied), stacks[blocks.stack[each]])
+        length = min(slot(address, size), end - address)
+        add("active_allocated", length, min(size, length), stacks(blocks.stack[each]))
     if at < start + total:
         add("inactive", start + total - at, 0, [])
     active = [tree for tree in found if tree["state"] == "active_allocated"]
@@ -192,6 +184,6 @@ def segment(
         "segment_type": "small" if total <= SMALL else "large",
         "segment_pool_id": (0, 0),
         "is_expandable": False,
-        "frames": stacks[segments.stack[number]],
+        "frames": stacks(segments.stack[number]),
         "blocks": found,
     }

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -175,11 +175,9 @@ def older(
 ) -> None:
     """Add what was there before the recording and is there at its end. A slab that is a part of a live region is none."""
     starts = sorted(live)
+    live_at = finder(starts, [found.size[live[start]] for start in starts])
     for row, address in enumerate(at_the_end.address):
-        if address == 0 or address in seen:
-            continue
-        below = bisect_right(starts, address) - 1
-        if below >= 0 and address < starts[below] + found.size[live[starts[below]]]:
+        if address == 0 or address in seen or live_at(address) >= 0:
             continue
         found.address.append(address)
         found.size.append(at_the_end.size[row])
@@ -241,6 +239,19 @@ def changes(intervals: Intervals, rows: int) -> Iterator[tuple[int, int, int]]:
             yield row, ends[row], -1
         if begins[row] >= 0:
             yield row, begins[row], 1
+
+
+def finder(addresses: list[int], sizes: list[int]) -> Callable[[int], int]:
+    """Return the function that finds the row whose range of addresses has an address; -1 if none has."""
+    order = sorted(range(len(addresses)), key=addresses.__getitem__)
+    starts = [addresses[row] for row in order]
+
+    def find(address: int) -> int:
+        below = bisect_right(starts, address) - 1
+        row = order[below] if below >= 0 else -1
+        return row if row >= 0 and address < addresses[row] + sizes[row] else -1
+
+    return find
 
 
 def by_row(column: Iterable[int], rows: int) -> list[int]:
