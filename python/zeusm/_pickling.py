@@ -1,9 +1,13 @@
 """Pickling: of memory its bytes, its alignment, its root device by the filter string, and its kind; of an array the memory object
 that holds the elements, and the layout in it."""
 
-from typing import Any
-
 from zeusm._zeusm import MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, UsmArray, _Memory
+
+TYPE_CHECKING = False  # The import of zeusm does without typing.
+if TYPE_CHECKING:
+    from typing import Any
+else:  # Annotations can be evaluated.
+    Any = object
 
 #: The version of the pickled states.
 VERSION = 1
