@@ -65,6 +65,7 @@ impl QueueBinding {
     }
 
     /// The cached binding of a `dpctl.SyclQueue`.
+    #[inline(always)] // An allocation on a queue takes a thousand instructions.
     pub(super) fn remembered(object: &Bound<'_, PyAny>) -> Option<Arc<Self>> {
         let mut remembered = REMEMBERED.get()?.try_lock()?;
         let found = remembered
