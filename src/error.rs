@@ -190,6 +190,22 @@ pub enum Error {
         /// The kind of memory that is limited.
         of: &'static str,
     },
+    /// This process would hold more of the device's memory than the device has, or than the limit that was set. The driver was not
+    /// called; the result is the one for this case.
+    #[error(
+        "{size} more bytes exceed the {of}, {limit} bytes, of which this process holds {held}: free memory, return what pools \
+         hold, or choose another limit: ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY"
+    )]
+    DeviceLimit {
+        /// The size in bytes.
+        size: u64,
+        /// What is limited.
+        of: &'static str,
+        /// The limit in bytes.
+        limit: u64,
+        /// What the process holds, in bytes.
+        held: u64,
+    },
     /// The process has almost as many memory mappings as the system allows. The driver, which does not check them, was not
     /// called; the result is the one for this case.
     #[error(
@@ -338,6 +354,7 @@ impl Error {
             Self::DeviceLost { .. } => Some(sys::ZE_RESULT_ERROR_DEVICE_LOST),
             Self::NullPointer => Some(sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER),
             Self::TooLarge { .. } => Some(sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE),
+            Self::DeviceLimit { .. } => Some(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY),
             Self::TooManyMappings { .. } => Some(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY),
             Self::Allocation { cause, .. }
             | Self::Operation { cause, .. }

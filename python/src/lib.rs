@@ -78,7 +78,9 @@ mod _zeusm {
     #[pymodule_export]
     use super::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory};
     #[pymodule_export]
-    use super::pool::{PyMemoryPool, PyPoolReport, PyPoolScope, PyPoolStatistics, get_pool};
+    use super::pool::{
+        PyMemoryPool, PyPoolReport, PyPoolScope, PyPoolStatistics, get_pool, set_memory_limit,
+    };
     #[pymodule_export]
     use super::runtime::{PyRuntime, runtime, set_cpu_devices, start};
 

@@ -20,6 +20,7 @@ from zeusm._zeusm import (
     as_usm_memory,
     get_pool,
     mem_get_info,
+    set_memory_limit,
 )
 from zeusm._zeusm import __pyx_capi__ as __pyx_capi__  # Cython looks for it here
 from zeusm._zeusm import _Memory as _Memory
@@ -47,6 +48,7 @@ __all__ = [
     "get_pool",
     "mem_get_info",
     "record_history",
+    "set_memory_limit",
     "snapshot",
 ]
 

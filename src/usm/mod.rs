@@ -7,6 +7,7 @@
 
 mod allocation;
 mod attributes;
+mod budget;
 mod context_map;
 mod default_pools;
 mod exports;

@@ -6,7 +6,7 @@ use std::ptr::{self, NonNull};
 use level_zero_sys as sys;
 
 use super::mappings::Mappings;
-use super::{context_map, limits};
+use super::{budget, context_map, limits};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -100,6 +100,7 @@ unsafe impl Provider for LevelZeroProvider {
             static MAPPINGS: Mappings = Mappings::new();
             MAPPINGS.check()?;
         }
+        let reserved = budget::reserve(&self.device, self.kind, size)?;
         let library = self.context.library();
         // Without relaxed limits, larger sizes are refused even if there is enough memory.
         let relaxed = sys::ze_relaxed_allocation_limits_exp_desc_t {
@@ -161,11 +162,12 @@ unsafe impl Provider for LevelZeroProvider {
             function: "zeMemAlloc",
             result: sys::ZE_RESULT_ERROR_UNKNOWN,
         })?;
+        reserved.keep();
         context_map::register(pointer.addr().get(), size, self.place(), self.is_unpooled);
         Ok(pointer)
     }
 
-    unsafe fn free(&self, address: NonNull<c_void>, _size: usize) {
+    unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
         context_map::unregister(address.addr().get());
         // A failure is ignored, as a drop cannot report it.
         // SAFETY: the caller frees memory of this context, once.
@@ -175,6 +177,7 @@ unsafe impl Provider for LevelZeroProvider {
                 zeMemFree(self.context.handle(), address.as_ptr())
             )
         };
+        budget::release(&self.device, self.kind, size);
     }
 
     fn place(&self) -> Place {

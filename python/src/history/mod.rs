@@ -70,7 +70,7 @@ pub(crate) fn history_is_recording() -> bool {
 ///
 /// The figures are those of `xpu-smi` and, except on integrated GPUs, of `dpctl.utils.intel_device_info`: memory that zeusm's
 /// pools hold counts as used, whether it is in a block or not. On the CPU runtime they are those of the machine, or of the
-/// control group if that has less.
+/// control group if that has less. Free is at most what the limit of `set_memory_limit` leaves.
 ///
 /// Parameters
 /// ----------
@@ -116,5 +116,7 @@ pub(crate) fn device_memory(py: Python<'_>, index: usize) -> PyResult<(u64, u64)
 /// The free and the total bytes of a device's memory.
 fn memory_of(py: Python<'_>, device: &Device) -> PyResult<(u64, u64)> {
     let state = detach(py, || device.memory_state()).or_raise()?;
-    Ok((state.free, state.total))
+    let left = device.memory_limit().unwrap_or(u64::MAX);
+    let left = left.saturating_sub(device.held_memory());
+    Ok((state.free.min(left), state.total))
 }

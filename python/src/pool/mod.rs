@@ -2,8 +2,10 @@
 
 mod class;
 mod figures;
+mod limit;
 mod source;
 
 pub(crate) use class::{PyMemoryPool, get_pool};
 pub(crate) use figures::{PyPoolReport, PyPoolScope, PyPoolStatistics};
+pub(crate) use limit::set_memory_limit;
 pub(crate) use source::AllocationSource;
