@@ -9,12 +9,10 @@ use zeusm_process::Lazy;
 use crate::abi::arguments::{check_flags, input_array};
 use crate::abi::entry::{Address, In};
 use crate::abi::result::ZeResult;
-use crate::device;
 use crate::device::Device;
-use crate::driver;
 use crate::driver::Driver;
 use crate::handle::{object, register, retire};
-use crate::memory;
+use crate::{device, driver, memory};
 
 object!(Context, sys::_ze_context_handle_t, Context);
 

@@ -1,6 +1,6 @@
 //! What the body of an entry point takes in place of the raw arguments, which are checked on the way, from the first to the last.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::ops::{Deref, DerefMut};
 
 use level_zero_sys as sys;
@@ -107,6 +107,13 @@ impl<T: Structure> Argument<*mut T> for Out<'_, T> {
     }
 }
 
+impl<T: Structure> Argument<*mut T> for Option<In<'_, T>> {
+    unsafe fn check(raw: *mut T) -> ZeResult<Self> {
+        // SAFETY: the caller vouches for the pointer.
+        (!raw.is_null()).then(|| unsafe { check(raw) }).transpose()
+    }
+}
+
 /// A value that is read.
 impl<T> Argument<*const T> for &T {
     unsafe fn check(raw: *const T) -> ZeResult<Self> {
@@ -145,6 +152,29 @@ impl Argument<*const c_char> for &CStr {
         ensure(!raw.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
         // SAFETY: the caller vouches for a text that ends in a null.
         Ok(unsafe { CStr::from_ptr(raw) })
+    }
+}
+
+/// Structures that extend a call, chained to each other.
+pub struct Chain(*const c_void);
+
+impl Chain {
+    /// They.
+    pub fn links<'a>(&self) -> impl Iterator<Item = Link<'a>> + use<'a> {
+        // SAFETY: who made the argument vouched for the chain.
+        unsafe { chain(self.0) }
+    }
+}
+
+impl Argument<*const c_void> for Chain {
+    unsafe fn check(raw: *const c_void) -> ZeResult<Self> {
+        Ok(Self(raw))
+    }
+}
+
+impl Argument<*mut c_void> for Chain {
+    unsafe fn check(raw: *mut c_void) -> ZeResult<Self> {
+        Ok(Self(raw))
     }
 }
 

@@ -19,29 +19,55 @@ use crate::operation::{QueryTimestamps, Reset, Results, WriteTimestamp};
 #[derive(Clone, Copy, Debug)]
 pub struct Events {
     /// Signalled at the end; may be null.
-    pub signal: sys::ze_event_handle_t,
+    signal: sys::ze_event_handle_t,
     /// Length of `waits`.
-    pub count: u32,
+    count: u32,
     /// Waited for at the start.
-    pub waits: *mut sys::ze_event_handle_t,
+    waits: *mut sys::ze_event_handle_t,
 }
 
 impl Events {
+    /// The event that is signalled at the end, which may be null, and those that are waited for at the start.
+    ///
+    /// # Safety
+    /// `waits` must be null, misaligned or valid for `count` handles.
+    pub unsafe fn new(
+        signal: sys::ze_event_handle_t,
+        count: u32,
+        waits: *mut sys::ze_event_handle_t,
+    ) -> Self {
+        Self {
+            signal,
+            count,
+            waits,
+        }
+    }
+
+    /// Without those at the start.
+    pub(super) fn at_end(self) -> Self {
+        Self { count: 0, ..self }
+    }
+
+    /// Without the one at the end.
+    pub(super) fn at_start(self) -> Self {
+        Self {
+            signal: std::ptr::null_mut(),
+            ..self
+        }
+    }
+
     /// Resolves them and appends `operation` to `list`.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_SIZE` for a null array with a length, `ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT`
     /// for an invalid event, and the errors of [`CommandList::append`].
-    ///
-    /// # Safety
-    /// `waits` must be null, misaligned or valid for `count` handles.
-    pub unsafe fn append<O: Operation + 'static>(
+    pub fn append<O: Operation + 'static>(
         self,
         list: &CommandList,
         operation: O,
         order: Order,
     ) -> ZeResult {
-        // SAFETY: the caller vouches for the array.
+        // SAFETY: who made it vouched for the array.
         let handles = unsafe {
             input_array(
                 self.waits.cast_const(),
@@ -74,126 +100,85 @@ fn subject(handle: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
 }
 
 /// `zeCommandListAppendBarrier`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn append_barrier(list: sys::ze_command_list_handle_t, events: Events) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, Nothing, Order::Barrier) }
+pub fn append_barrier(list: Arc<CommandList>, events: Events) -> ZeResult {
+    events.append(&list, Nothing, Order::Barrier)
 }
 
 /// `zeCommandListAppendMemoryRangesBarrier`: a barrier for all memory includes any range.
 ///
 /// # Safety
-/// As for [`append_barrier`].
+/// `sizes` and `ranges` must be null or have `count` entries.
 pub unsafe fn append_ranges_barrier(
-    list: sys::ze_command_list_handle_t,
+    list: Arc<CommandList>,
     count: u32,
     sizes: *const usize,
     ranges: *mut *const c_void,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    ensure(
-        !sizes.is_null() && !ranges.is_null(),
-        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-    )?;
-    // SAFETY: the caller vouches for the arrays and the events.
-    unsafe {
-        let sizes = input_array(sizes, count, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-        let ranges = input_array(
-            ranges.cast_const(),
-            count,
-            sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-        )?;
-        for (range, size) in ranges.iter().zip(sizes) {
-            Span::new(*range as usize, *size)?;
-        }
-        events.append(&list, Nothing, Order::Barrier)
+    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    ensure(!sizes.is_null() && !ranges.is_null(), null)?;
+    // SAFETY: the caller vouches for the arrays.
+    let (sizes, ranges) = unsafe {
+        (
+            input_array(sizes, count, null)?,
+            input_array(ranges.cast_const(), count, null)?,
+        )
+    };
+    for (range, size) in ranges.iter().zip(sizes) {
+        Span::new(*range as usize, *size)?;
     }
+    events.append(&list, Nothing, Order::Barrier)
 }
 
 /// `zeCommandListAppendWaitOnEvents`: later commands follow the wait, which does not follow earlier ones.
 ///
 /// # Safety
-/// As for [`append_barrier`].
+/// `waits` must be null or have `count` entries.
 pub unsafe fn append_wait(
-    list: sys::ze_command_list_handle_t,
+    list: Arc<CommandList>,
     count: u32,
     waits: *mut sys::ze_event_handle_t,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
     ensure(!waits.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-    let events = Events {
-        signal: std::ptr::null_mut(),
-        count,
-        waits,
-    };
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, Nothing, Order::BeforeLater) }
+    // SAFETY: the caller vouches for the array.
+    let events = unsafe { Events::new(std::ptr::null_mut(), count, waits) };
+    events.append(&list, Nothing, Order::BeforeLater)
 }
 
 /// `zeCommandListAppendSignalEvent`: follows all earlier commands.
-pub fn append_signal(
-    list: sys::ze_command_list_handle_t,
-    event: sys::ze_event_handle_t,
-) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
+pub fn append_signal(list: Arc<CommandList>, event: sys::ze_event_handle_t) -> ZeResult {
     list.append(Nothing, Order::AfterEarlier, Some(subject(event)?), &[])
 }
 
 /// `zeCommandListAppendEventReset`: a barrier, which orders it after earlier signals and before later waits.
-pub fn append_reset(
-    list: sys::ze_command_list_handle_t,
-    event: sys::ze_event_handle_t,
-) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
+pub fn append_reset(list: Arc<CommandList>, event: sys::ze_event_handle_t) -> ZeResult {
     let event = subject(event)?;
     ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     list.append(Reset(event), Order::Barrier, None, &[])
 }
 
 /// `zeCommandListAppendWriteGlobalTimestamp`.
-///
-/// # Safety
-/// As for [`append_barrier`].
-pub unsafe fn append_timestamp(
-    list: sys::ze_command_list_handle_t,
-    to: *mut u64,
-    events: Events,
-) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
+pub fn append_timestamp(list: Arc<CommandList>, to: *mut u64, events: Events) -> ZeResult {
     let span = Span::new(to as usize, size_of::<u64>())?;
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, WriteTimestamp(span), Order::AfterEarlier) }
+    events.append(&list, WriteTimestamp(span), Order::AfterEarlier)
 }
 
 /// `zeCommandListAppendQueryKernelTimestamps`.
 ///
 /// # Safety
-/// As for [`append_barrier`].
+/// `queried` must be null or have `count` entries.
 pub unsafe fn append_query_timestamps(
-    list: sys::ze_command_list_handle_t,
+    list: Arc<CommandList>,
     count: u32,
     queried: *mut sys::ze_event_handle_t,
     to: *mut c_void,
     offsets: *const usize,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    ensure(
-        !queried.is_null(),
-        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-    )?;
+    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    ensure(!queried.is_null(), null)?;
     // SAFETY: the caller vouches for the array.
-    let handles = unsafe {
-        input_array(
-            queried.cast_const(),
-            count,
-            sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-        )?
-    };
+    let handles = unsafe { input_array(queried.cast_const(), count, null) }?;
     let queried = handles
         .iter()
         .map(|handle| event(*handle))
@@ -217,6 +202,5 @@ pub unsafe fn append_query_timestamps(
             offsets,
         },
     };
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, operation, Order::AfterEarlier) }
+    events.append(&list, operation, Order::AfterEarlier)
 }

@@ -95,25 +95,17 @@ fn commands(group: QueueGroup, handle: sys::ze_command_list_handle_t) -> ZeResul
 /// `zeCommandListImmediateAppendCommandListsExp`.
 ///
 /// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+/// As for [`Batch::collect`].
 pub unsafe fn append_lists(
-    list: sys::ze_command_list_handle_t,
+    list: Arc<CommandList>,
     count: u32,
     lists: *mut sys::ze_command_list_handle_t,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
     let immediate = list.immediate()?;
-    // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        let batch = Batch::collect(list.group, count, lists)?;
-        let start = Events {
-            signal: std::ptr::null_mut(),
-            ..events
-        };
-        start.append(&list, Nothing, Order::Barrier)?;
-        batch.submit(&immediate.stream)?;
-        let end = Events { count: 0, ..events };
-        end.append(&list, Nothing, Order::Barrier)
-    }
+    // SAFETY: the caller vouches for the array.
+    let batch = unsafe { Batch::collect(list.group, count, lists) }?;
+    events.at_start().append(&list, Nothing, Order::Barrier)?;
+    batch.submit(&immediate.stream)?;
+    events.at_end().append(&list, Nothing, Order::Barrier)
 }

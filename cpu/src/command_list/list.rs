@@ -6,6 +6,7 @@ use level_zero_sys as sys;
 use zeusm_process::{ForkSafe, Mutex};
 
 use super::recording::Recording;
+use crate::abi::entry::Argument;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{Device, QueueGroup};
@@ -66,19 +67,6 @@ impl From<&sys::ze_command_queue_desc_t> for QueueAttributes {
 }
 
 impl CommandList {
-    /// The list of a handle, to which kernels are to be appended.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for a list of the group that only copies; those of [`resolve`].
-    pub fn for_kernels(handle: sys::ze_command_list_handle_t) -> ZeResult<Arc<Self>> {
-        let list = resolve::<Self>(handle)?;
-        ensure(
-            list.group == QueueGroup::Compute,
-            sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
-        )?;
-        Ok(list)
-    }
-
     /// What an immediate list has.
     ///
     /// # Errors
@@ -98,5 +86,21 @@ impl Immediate {
             self.stream.synchronize(Deadline::Never)?;
         }
         Ok(())
+    }
+}
+
+/// A list as an argument, to which kernels are to be appended.
+pub struct KernelList(pub Arc<CommandList>);
+
+impl Argument<sys::ze_command_list_handle_t> for KernelList {
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for a list of the group that only copies; those of [`resolve`].
+    unsafe fn check(raw: sys::ze_command_list_handle_t) -> ZeResult<Self> {
+        let list = resolve::<CommandList>(raw)?;
+        ensure(
+            list.group == QueueGroup::Compute,
+            sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
+        )?;
+        Ok(Self(list))
     }
 }

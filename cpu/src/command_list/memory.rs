@@ -2,18 +2,18 @@
 
 use std::ffi::c_void;
 use std::slice;
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 
 use super::append::Events;
 use super::list::CommandList;
-use crate::abi::arguments::input;
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;
 use crate::context::Context;
 use crate::device;
+use crate::device::Device;
 use crate::engine::{Nothing, Order};
-use crate::handle::resolve;
 use crate::memory::Span;
 use crate::operation::{Copy, Fill, Layout, Region, RegionCopy};
 
@@ -21,46 +21,35 @@ use crate::operation::{Copy, Fill, Layout, Region, RegionCopy};
 const LAST_ADVICE: u32 = 11;
 
 /// `zeCommandListAppendMemoryCopy`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn append_copy(
-    list: sys::ze_command_list_handle_t,
+pub fn append_copy(
+    list: Arc<CommandList>,
     to: *mut c_void,
     from: *const c_void,
     size: usize,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
     let copy = Copy::new(
         Span::new(to as usize, size)?,
         Span::new(from as usize, size)?,
     );
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, copy, Order::Unordered) }
+    events.append(&list, copy, Order::Unordered)
 }
 
 /// `zeCommandListAppendMemoryCopyFromContext`: all contexts share one address space.
-///
-/// # Safety
-/// As for [`append_copy`].
-pub unsafe fn append_copy_from_context(
-    list: sys::ze_command_list_handle_t,
+pub fn append_copy_from_context(
+    list: Arc<CommandList>,
     to: *mut c_void,
-    source: sys::ze_context_handle_t,
+    source: Arc<Context>,
     from: *const c_void,
     size: usize,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    let source = resolve::<Context>(source)?;
     let (to, from) = (
         Span::new(to as usize, size)?,
         Span::new(from as usize, size)?,
     );
     let copy = Copy::new(to, from).from_context(source.id());
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, copy, Order::Unordered) }
+    events.append(&list, copy, Order::Unordered)
 }
 
 /// `zeCommandListAppendMemoryFill`; the pattern is read before the call returns. As Intel's driver does, the runtime accepts
@@ -71,16 +60,15 @@ pub unsafe fn append_copy_from_context(
 /// does not allow, and `ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT` for memory that is not aligned to the pattern's length.
 ///
 /// # Safety
-/// As for [`append_copy`].
+/// `pattern` must be null or refer to `pattern_size` bytes.
 pub unsafe fn append_fill(
-    list: sys::ze_command_list_handle_t,
+    list: Arc<CommandList>,
     to: *mut c_void,
     pattern: *const c_void,
     pattern_size: usize,
     size: usize,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
     ensure(
         !to.is_null() && !pattern.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -104,79 +92,60 @@ pub unsafe fn append_fill(
     let span = Span::new(to as usize, size)?;
     // Only as much as is used.
     let pattern_size = pattern_size.min(size.max(1));
-    // SAFETY: the caller vouches for the pattern and the events.
-    unsafe {
-        let pattern = slice::from_raw_parts(pattern.cast::<u8>(), pattern_size);
-        events.append(&list, Fill::new(span, pattern), Order::Unordered)
-    }
+    // SAFETY: the caller vouches for the pattern.
+    let pattern = unsafe { slice::from_raw_parts(pattern.cast::<u8>(), pattern_size) };
+    events.append(&list, Fill::new(span, pattern), Order::Unordered)
 }
 
 /// One side of `zeCommandListAppendMemoryCopyRegion`, as the caller passed it.
 #[derive(Clone, Copy, Debug)]
-pub struct RegionArgument {
+pub struct RegionArgument<'a> {
     /// Address of the array.
     pub base: *const c_void,
     /// The box in it.
-    pub region: *const sys::ze_copy_region_t,
+    pub region: &'a sys::ze_copy_region_t,
     /// Bytes from row to row.
     pub pitch: u32,
     /// Bytes from slice to slice.
     pub slice_pitch: u32,
 }
 
-impl RegionArgument {
-    /// # Safety
-    /// `region` must be null, misaligned or valid.
-    unsafe fn locate(self) -> ZeResult<Region> {
+impl RegionArgument<'_> {
+    fn locate(self) -> ZeResult<Region> {
         let layout = Layout {
             pitch: self.pitch as usize,
             slice_pitch: self.slice_pitch as usize,
-            // SAFETY: the caller vouches for the pointer.
-            region: unsafe { input(self.region) }?.into(),
+            region: self.region.into(),
         };
         Region::new(self.base as usize, &layout)
     }
 }
 
 /// `zeCommandListAppendMemoryCopyRegion`.
-///
-/// # Safety
-/// As for [`append_copy`].
-pub unsafe fn append_copy_region(
-    list: sys::ze_command_list_handle_t,
-    to: RegionArgument,
-    from: RegionArgument,
+pub fn append_copy_region(
+    list: Arc<CommandList>,
+    to: RegionArgument<'_>,
+    from: RegionArgument<'_>,
     events: Events,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    // SAFETY: the caller vouches for the pointers and the events.
-    unsafe {
-        let copy = RegionCopy::new(to.locate()?, from.locate()?)?;
-        events.append(&list, copy, Order::Unordered)
-    }
+    let copy = RegionCopy::new(to.locate()?, from.locate()?)?;
+    events.append(&list, copy, Order::Unordered)
 }
 
 /// `zeCommandListAppendMemoryPrefetch`: no work, as there is one memory.
-pub fn append_prefetch(
-    list: sys::ze_command_list_handle_t,
-    pointer: *const c_void,
-    size: usize,
-) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
+pub fn append_prefetch(list: Arc<CommandList>, pointer: *const c_void, size: usize) -> ZeResult {
     Span::new(pointer as usize, size)?;
     list.append(Nothing, Order::Unordered, None, &[])
 }
 
 /// `zeCommandListAppendMemAdvise`: no work, as there is one memory.
 pub fn append_advice(
-    list: sys::ze_command_list_handle_t,
-    device: sys::ze_device_handle_t,
+    list: Arc<CommandList>,
+    _: &'static Device,
     pointer: *const c_void,
     size: usize,
     advice: sys::ze_memory_advice_t,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    device::find(device)?;
     ensure(
         advice.0 <= LAST_ADVICE,
         sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,

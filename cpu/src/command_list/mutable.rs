@@ -1,6 +1,5 @@
 //! Mutable lists: commands that are changed between executions of the list.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
@@ -10,11 +9,12 @@ use zeusm_process::MutexGuard;
 use super::append::{event, optional_event};
 use super::list::{CommandList, Role};
 use super::recording::{Mutable, Recording};
-use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output};
+use crate::abi::arguments::{check_flags, input_array};
+use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::device::MUTABLE_FLAGS;
 use crate::engine::Operation;
-use crate::handle::{getters, resolve};
+use crate::handle::getters;
 
 /// `ze_mutable_command_list_exp_flags_t` up to 1.17.
 const LIST_FLAGS: u32 = 0x1;
@@ -23,12 +23,8 @@ const DEFAULT_FLAGS: u32 =
     MUTABLE_FLAGS & !extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION;
 
 /// Whether a descriptor's chain makes the list mutable.
-///
-/// # Safety
-/// As for [`chain`].
-pub(super) unsafe fn is_mutable(next: *const c_void) -> ZeResult<bool> {
-    // SAFETY: the caller vouches for the chain.
-    for link in unsafe { chain(next) } {
+pub(super) fn is_mutable(desc: &In<'_, sys::ze_command_list_desc_t>) -> ZeResult<bool> {
+    for link in desc.chain() {
         if let Some(mutable) = link.input::<extensions::ze_mutable_command_list_exp_desc_t>() {
             check_flags(mutable.flags, LIST_FLAGS)?;
             return Ok(true);
@@ -67,17 +63,11 @@ impl CommandList {
 }
 
 /// `zeCommandListGetNextCommandIdExp`, of the command that is appended next.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn next_command_id(
-    list: sys::ze_command_list_handle_t,
-    desc: *const extensions::ze_mutable_command_id_exp_desc_t,
-    id: *mut u64,
+pub fn next_command_id(
+    list: Arc<CommandList>,
+    desc: In<'_, extensions::ze_mutable_command_id_exp_desc_t>,
+    id: &mut u64,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, id) = unsafe { (input_structure(desc)?, output(id)?) };
     check_flags(desc.flags, MUTABLE_FLAGS)?;
     let mut recording = list.mutable()?;
     ensure(!recording.closed, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
@@ -97,12 +87,7 @@ pub unsafe fn next_command_id(
 }
 
 /// `zeCommandListUpdateMutableCommandSignalEventExp`; null signals no event.
-pub fn update_signal(
-    list: sys::ze_command_list_handle_t,
-    id: u64,
-    signal: sys::ze_event_handle_t,
-) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
+pub fn update_signal(list: Arc<CommandList>, id: u64, signal: sys::ze_event_handle_t) -> ZeResult {
     let signal = optional_event(signal)?;
     let mut recording = list.mutable()?;
     let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_SIGNAL_EVENT;
@@ -113,14 +98,13 @@ pub fn update_signal(
 /// `zeCommandListUpdateMutableCommandWaitEventsExp`. A null array waits for no event, and so does a null in its place.
 ///
 /// # Safety
-/// As for [`next_command_id`].
+/// `waits` must be null or have `count` entries.
 pub unsafe fn update_waits(
-    list: sys::ze_command_list_handle_t,
+    list: Arc<CommandList>,
     id: u64,
     count: u32,
     waits: *mut sys::ze_event_handle_t,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
     let mut recording = list.mutable()?;
     let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_WAIT_EVENTS;
     let (command, first) = recording.command(id, flags)?;

@@ -32,7 +32,7 @@ macro_rules! export {
                 waits: *mut level_zero_sys::ze_event_handle_t
             ) = $function(
                 $($crate::abi::entry::check($argument)?,)*
-                $crate::command_list::Events { signal, count, waits }
+                $crate::command_list::Events::new(signal, count, waits)
             )
         }
     };

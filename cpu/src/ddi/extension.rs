@@ -3,10 +3,9 @@
 use level_zero_sys as sys;
 
 use crate::abi::result::ZeResult;
-use crate::announcement;
 use crate::ddi::declare::functions;
-use crate::device;
 use crate::driver::Driver;
+use crate::{announcement, device};
 
 functions! {
     zeusmDriverPresentDevices(

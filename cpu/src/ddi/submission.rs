@@ -55,10 +55,10 @@ functions! {
         count: u32,
         waits: *mut ze_event_handle_t,
     ) = list::append_copy_region(
-        list,
-        RegionArgument { base: to, region: to_region, pitch: to_pitch, slice_pitch: to_slice_pitch },
-        RegionArgument { base: from, region: from_region, pitch: from_pitch, slice_pitch: from_slice_pitch },
-        Events { signal, count, waits },
+        check(list)?,
+        RegionArgument { base: to, region: check(to_region)?, pitch: to_pitch, slice_pitch: to_slice_pitch },
+        RegionArgument { base: from, region: check(from_region)?, pitch: from_pitch, slice_pitch: from_slice_pitch },
+        Events::new(signal, count, waits),
     );
     zeCommandListAppendMemoryCopyFromContext => list::append_copy_from_context;
     zeCommandListAppendImageCopy => images::append_copy;
@@ -72,7 +72,7 @@ functions! {
         count: u32,
         waits: *mut ze_event_handle_t,
     ) = images::append_copy_to_memory(
-        check(list)?, check(to)?, check(from)?, check(region)?, Pitches::default(), Events { signal, count, waits },
+        check(list)?, check(to)?, check(from)?, check(region)?, Pitches::default(), Events::new(signal, count, waits),
     );
     zeCommandListAppendImageCopyFromMemory(
         list: ze_command_list_handle_t,
@@ -83,7 +83,7 @@ functions! {
         count: u32,
         waits: *mut ze_event_handle_t,
     ) = images::append_copy_from_memory(
-        check(list)?, check(to)?, check(from)?, check(region)?, Pitches::default(), Events { signal, count, waits },
+        check(list)?, check(to)?, check(from)?, check(region)?, Pitches::default(), Events::new(signal, count, waits),
     );
     zeCommandListAppendMemoryPrefetch => list::append_prefetch;
     zeCommandListAppendMemAdvise => list::append_advice;
@@ -98,7 +98,8 @@ functions! {
         signal: ze_event_handle_t,
         count: u32,
         waits: *mut ze_event_handle_t,
-    ) = launch::append(list, kernel, groups, ptr::null(), Events { signal, count, waits });
+    ) = launch::append(
+        check(list)?, check(kernel)?, check(groups)?, check(ptr::null::<c_void>())?, Events::new(signal, count, waits));
     zeCommandListAppendLaunchCooperativeKernel => launch::append_cooperative;
     zeCommandListAppendLaunchKernelIndirect => launch::append_indirect;
     zeCommandListAppendLaunchMultipleKernelsIndirect => launch::append_multiple_indirect;
@@ -113,7 +114,7 @@ functions! {
         count: u32,
         waits: *mut ze_event_handle_t,
     ) = images::append_copy_to_memory(
-        check(list)?, check(to)?, check(from)?, check(region)?, Pitches { row, slice }, Events { signal, count, waits },
+        check(list)?, check(to)?, check(from)?, check(region)?, Pitches { row, slice }, Events::new(signal, count, waits),
     );
     zeCommandListAppendImageCopyFromMemoryExt(
         list: ze_command_list_handle_t,
@@ -126,7 +127,7 @@ functions! {
         count: u32,
         waits: *mut ze_event_handle_t,
     ) = images::append_copy_from_memory(
-        check(list)?, check(to)?, check(from)?, check(region)?, Pitches { row, slice }, Events { signal, count, waits },
+        check(list)?, check(to)?, check(from)?, check(region)?, Pitches { row, slice }, Events::new(signal, count, waits),
     );
     zeCommandListHostSynchronize(list: ze_command_list_handle_t, timeout: u64) => list::host_synchronize;
     zeCommandListGetDeviceHandle(
@@ -196,7 +197,7 @@ functions! {
         _count: u32,
         _kernels: *mut ze_kernel_handle_t,
         id: *mut u64,
-    ) = list::next_command_id(list, desc, id);
+    ) = list::next_command_id(check(list)?, check(desc)?, check(id)?);
     zeCommandListUpdateMutableCommandKernelsExp(
         list: ze_command_list_handle_t,
         count: u32,
@@ -238,7 +239,7 @@ functions! {
         context: ze_context_handle_t,
         handle: ze_ipc_event_counter_based_handle_t,
         event: *mut ze_event_handle_t,
-    ) = event::ipc::open_counter(context, &handle, event);
+    ) => event::ipc::open_counter;
     zeEventCounterBasedCloseIpcHandle(event: ze_event_handle_t) => event::ipc::close_counter;
     zeEventGetCounterBasedFlags(event: ze_event_handle_t, flags: *mut u32) => event::counter_based_flags;
 
@@ -251,10 +252,9 @@ functions! {
         context: ze_context_handle_t,
         handle: ze_ipc_event_pool_handle_t,
         pool: *mut ze_event_pool_handle_t,
-    ) = event::ipc::open_pool(context, &handle, pool);
+    ) => event::ipc::open_pool;
     zeEventPoolCloseIpcHandle => event::ipc::close_pool;
-    zeEventPoolPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_event_pool_handle_t)
-        = event::ipc::put_pool(context, &handle);
+    zeEventPoolPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_event_pool_handle_t) => event::ipc::put_pool;
     zeEventPoolGetContextHandle(
         pool: ze_event_pool_handle_t,
         context: *mut ze_context_handle_t,

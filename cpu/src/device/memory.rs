@@ -2,8 +2,7 @@
 
 use level_zero_sys as sys;
 
-use super::list::Device;
-use super::list::is_discrete;
+use super::list::{Device, is_discrete};
 use crate::abi::arguments::{enumerate_structures, text};
 use crate::abi::entry::Out;
 use crate::abi::result::{ZeResult, ensure};

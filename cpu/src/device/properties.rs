@@ -3,13 +3,11 @@
 use level_zero_sys as sys;
 use level_zero_sys::extensions::{self, ze_mutable_command_list_exp_properties_t as MutableLists};
 
-use super::list::Device;
-use super::list::{have_sub_devices, is_discrete};
+use super::list::{Device, have_sub_devices, is_discrete};
 use crate::abi::arguments::text;
 use crate::abi::entry::Out;
 use crate::abi::result::ZeResult;
-use crate::system::clock;
-use crate::system::processor;
+use crate::system::{clock, processor};
 
 /// The parts of a command of a mutable list that can be changed: `ze_mutable_command_exp_flags_t` up to 1.17, except graphs.
 pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION - 1;

@@ -7,13 +7,14 @@ use level_zero_sys::extensions;
 
 use super::object::{Attributes, Event};
 use super::pool::EventPool;
-use crate::abi::arguments::{chain, check_flags, input_structure, output};
+use crate::abi::arguments::check_flags;
+use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::check;
 use crate::context::Context;
-use crate::device;
+use crate::device::Device;
 use crate::engine::Signal;
-use crate::handle::{getters, register, resolve, retire};
+use crate::handle::{Named, getters, register, resolve, retire};
 use crate::system::clock::Deadline;
 
 /// Sub-device, device and host.
@@ -25,31 +26,25 @@ pub const TIMED: u32 = extensions::ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP
     | extensions::ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP;
 
 /// `zeEventCreate`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn create(
-    pool: sys::ze_event_pool_handle_t,
-    desc: *const sys::ze_event_desc_t,
-    event: *mut sys::ze_event_handle_t,
+pub fn create(
+    Named(pool, handle): Named<EventPool>,
+    desc: In<'_, sys::ze_event_desc_t>,
+    event: &mut sys::ze_event_handle_t,
 ) -> ZeResult {
-    let owner = resolve::<EventPool>(pool)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, event) = unsafe { (input_structure(desc)?, output(event)?) };
     check_flags(desc.signal, SCOPES)?;
     check_flags(desc.wait, SCOPES)?;
     ensure(
-        desc.index < owner.count(),
+        desc.index < pool.count(),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
     let attributes = Attributes {
-        pool: pool as usize,
-        timed: owner.is_timed(),
-        counter: owner.counter(),
+        pool: handle as usize,
+        timed: pool.is_timed(),
+        counter: pool.counter(),
         signal_scope: desc.signal,
         wait_scope: desc.wait,
     };
-    *event = register(Arc::new(match owner.shared_signal(desc.index) {
+    *event = register(Arc::new(match pool.shared_signal(desc.index) {
         Some(signal) => Event::with_signal(attributes, signal),
         None => Event::new(attributes),
     }))?;
@@ -60,26 +55,19 @@ pub unsafe fn create(
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE` for counters that the program manages.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn create_counter_based(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    desc: *const extensions::ze_event_counter_based_desc_t,
-    event: *mut sys::ze_event_handle_t,
+pub fn create_counter_based(
+    _: Arc<Context>,
+    _: &'static Device,
+    desc: In<'_, extensions::ze_event_counter_based_desc_t>,
+    event: &mut sys::ze_event_handle_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    device::find(device)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, event) = unsafe { (input_structure(desc)?, output(event)?) };
     check_flags(desc.flags, COUNTER_BASED_FLAGS)?;
     check_flags(desc.signal, SCOPES)?;
     check_flags(desc.wait, SCOPES)?;
     // How the host waits is left to the runtime. Other structures, such as counters in memory of the program, change what sets
     // the event.
-    // SAFETY: the caller vouches for the chain.
-    let known = unsafe { chain(desc.pNext) }
+    let known = desc
+        .chain()
         .all(|link| link.stype() == extensions::ZE_STRUCTURE_TYPE_EVENT_SYNC_MODE_DESC);
     ensure(known, sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
     *event = register(Arc::new(Event::new(Attributes {

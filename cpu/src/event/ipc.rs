@@ -16,10 +16,9 @@ use super::entry::TIMED;
 use super::object::{Attributes, Event};
 use super::pool::EventPool;
 use super::rounds::Place;
-use crate::abi::arguments::output;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::handle::{register, resolve, retire};
+use crate::handle::{Named, register, resolve, retire};
 use crate::usm::ipc::{Handle, Subject, find_file};
 
 /// `zeEventPoolGetIpcHandle`, for a pool with `ZE_EVENT_POOL_FLAG_IPC`. The descriptor in the handle stays open until the
@@ -28,16 +27,7 @@ use crate::usm::ipc::{Handle, Subject, find_file};
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pool without that flag or with counter-based events, and the result code for
 /// the system's error, which is described, where the system allows no memory files.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn pool_handle(
-    pool: sys::ze_event_pool_handle_t,
-    handle: *mut sys::ze_ipc_event_pool_handle_t,
-) -> ZeResult {
-    let pool = resolve::<EventPool>(pool)?;
-    // SAFETY: the caller vouches for the pointer.
-    let handle = unsafe { output(handle) }?;
+pub fn pool_handle(pool: Arc<EventPool>, handle: &mut sys::ze_ipc_event_pool_handle_t) -> ZeResult {
     handle.data = encode(pool.exported()?.board(), 0, Subject::EventPool)?;
     Ok(())
 }
@@ -61,17 +51,11 @@ fn encode(board: &Board, index: u32, subject: Subject) -> ZeResult<[c_char; 64]>
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the handle is invalid or its file cannot be opened: its process is gone or not
 /// accessible, or the descriptor is closed.
-///
-/// # Safety
-/// As for [`pool_handle`].
-pub unsafe fn open_pool(
-    context: sys::ze_context_handle_t,
-    handle: &sys::ze_ipc_event_pool_handle_t,
-    pool: *mut sys::ze_event_pool_handle_t,
+pub fn open_pool(
+    Named(_, context): Named<Context>,
+    handle: sys::ze_ipc_event_pool_handle_t,
+    pool: &mut sys::ze_event_pool_handle_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    // SAFETY: the caller vouches for the pointer.
-    let pool = unsafe { output(pool) }?;
     let handle = Handle::decode(&handle.data, Subject::EventPool)?;
     let board = find_file(&handle).and_then(Board::open);
     let board = board.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
@@ -95,11 +79,7 @@ pub fn close_pool(pool: sys::ze_event_pool_handle_t) -> ZeResult {
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for anything but a handle.
-pub fn put_pool(
-    context: sys::ze_context_handle_t,
-    handle: &sys::ze_ipc_event_pool_handle_t,
-) -> ZeResult {
-    resolve::<Context>(context)?;
+pub fn put_pool(_: Arc<Context>, handle: sys::ze_ipc_event_pool_handle_t) -> ZeResult {
     Handle::decode(&handle.data, Subject::EventPool).map(drop)
 }
 
@@ -109,16 +89,10 @@ pub fn put_pool(
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for another event, and the result code for the system's error, which is described, where
 /// the system allows no memory files.
-///
-/// # Safety
-/// As for [`pool_handle`].
-pub unsafe fn counter_handle(
-    event: sys::ze_event_handle_t,
-    handle: *mut ze_ipc_event_counter_based_handle_t,
+pub fn counter_handle(
+    event: Arc<Event>,
+    handle: &mut ze_ipc_event_counter_based_handle_t,
 ) -> ZeResult {
-    let event = resolve::<Event>(event)?;
-    // SAFETY: the caller vouches for the pointer.
-    let handle = unsafe { output(handle) }?;
     let place = event.exported()?;
     handle.data = encode(place.watcher.board(), place.index, Subject::CounterEvent)?;
     Ok(())
@@ -129,17 +103,11 @@ pub unsafe fn counter_handle(
 ///
 /// # Errors
 /// Those of [`open_pool`].
-///
-/// # Safety
-/// As for [`pool_handle`].
-pub unsafe fn open_counter(
-    context: sys::ze_context_handle_t,
-    handle: &ze_ipc_event_counter_based_handle_t,
-    event: *mut sys::ze_event_handle_t,
+pub fn open_counter(
+    _: Arc<Context>,
+    handle: ze_ipc_event_counter_based_handle_t,
+    event: &mut sys::ze_event_handle_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    // SAFETY: the caller vouches for the pointer.
-    let event = unsafe { output(event) }?;
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
     let handle = Handle::decode(&handle.data, Subject::CounterEvent)?;
     let board = find_file(&handle).and_then(Board::open).ok_or(invalid)?;

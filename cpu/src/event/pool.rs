@@ -1,18 +1,18 @@
 //! Event pools.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::board::{Board, Watcher};
-use crate::abi::arguments::{chain, check_flags, input_array, input_structure, output};
+use crate::abi::arguments::{check_flags, input_array};
+use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::engine::Signal;
-use crate::handle::{getters, object, register, resolve, retire};
+use crate::handle::{Named, getters, object, register, retire};
 use crate::memory::ShareError;
 
 /// `ze_event_pool_flags_t` up to 1.17.
@@ -93,12 +93,8 @@ impl EventPool {
 }
 
 /// The flags of counter-based events, if a pool's chain asks for them.
-///
-/// # Safety
-/// As for [`chain`].
-unsafe fn counter(next: *const c_void) -> ZeResult<Option<u32>> {
-    // SAFETY: the caller vouches for the chain.
-    for link in unsafe { chain(next) } {
+fn counter(desc: &In<'_, sys::ze_event_pool_desc_t>) -> ZeResult<Option<u32>> {
+    for link in desc.chain() {
         if let Some(counter) = link.input::<extensions::ze_event_pool_counter_based_exp_desc_t>() {
             check_flags(counter.flags, COUNTER_BASED_FLAGS)?;
             return Ok(Some(counter.flags));
@@ -110,34 +106,23 @@ unsafe fn counter(next: *const c_void) -> ZeResult<Option<u32>> {
 /// `zeEventPoolCreate`.
 ///
 /// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
+/// `devices` must be null or have `count` entries.
 pub unsafe fn create_pool(
-    context: sys::ze_context_handle_t,
-    desc: *const sys::ze_event_pool_desc_t,
-    device_count: u32,
+    Named(_, context): Named<Context>,
+    desc: In<'_, sys::ze_event_pool_desc_t>,
+    count: u32,
     devices: *mut sys::ze_device_handle_t,
-    pool: *mut sys::ze_event_pool_handle_t,
+    pool: &mut sys::ze_event_pool_handle_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, devices, pool) = unsafe {
-        (
-            input_structure(desc)?,
-            input_array(
-                devices.cast_const(),
-                device_count,
-                sys::ZE_RESULT_ERROR_INVALID_SIZE,
-            )?,
-            output(pool)?,
-        )
-    };
+    let invalid = sys::ZE_RESULT_ERROR_INVALID_SIZE;
+    // SAFETY: the caller vouches for the handles.
+    let devices = unsafe { input_array(devices.cast_const(), count, invalid) }?;
     check_flags(desc.flags, POOL_FLAGS)?;
     ensure(desc.count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
     devices
         .iter()
         .try_for_each(|device| device::find(*device).map(drop))?;
-    // SAFETY: the caller vouches for the chain.
-    let counter = unsafe { counter(desc.pNext) }?;
+    let counter = counter(&desc)?;
     let is_shared = desc.flags & sys::ZE_EVENT_POOL_FLAG_IPC.0 != 0 && counter.is_none();
     let board = is_shared.then(|| Board::create(desc.flags, desc.count));
     *pool = register(Arc::new(EventPool {

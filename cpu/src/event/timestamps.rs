@@ -1,5 +1,7 @@
 //! The times of the command that signalled an event.
 
+use std::sync::Arc;
+
 use level_zero_sys as sys;
 use level_zero_sys::extensions::{
     ze_event_query_kernel_timestamps_results_ext_properties_t,
@@ -7,12 +9,11 @@ use level_zero_sys::extensions::{
 };
 
 use super::object::Event;
-use crate::abi::arguments::{optional_output, output, output_structure};
+use crate::abi::entry::{In, check};
 use crate::abi::result::{ZeResult, ensure};
 use crate::check;
-use crate::device;
+use crate::device::Device;
 use crate::engine::Signal;
-use crate::handle::resolve;
 
 impl Event {
     /// The kernel timestamp, for the host, which knows then that the command is complete.
@@ -44,33 +45,21 @@ pub fn timestamp(signal: &Signal) -> Option<sys::ze_kernel_timestamp_result_t> {
 }
 
 /// `zeEventQueryKernelTimestamp`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn query_kernel_timestamp(
-    event: sys::ze_event_handle_t,
-    result: *mut sys::ze_kernel_timestamp_result_t,
+pub fn query_kernel_timestamp(
+    event: Arc<Event>,
+    result: &mut sys::ze_kernel_timestamp_result_t,
 ) -> ZeResult {
-    let event = resolve::<Event>(event)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(result) }? = event.timestamp()?;
+    *result = event.timestamp()?;
     Ok(())
 }
 
 /// `zeEventQueryTimestampsExp`: one timestamp for each device and sub-device, so one.
-///
-/// # Safety
-/// As for [`query_kernel_timestamp`].
-pub unsafe fn query_timestamps(
-    event: sys::ze_event_handle_t,
-    device: sys::ze_device_handle_t,
-    count: *mut u32,
-    results: *mut sys::ze_kernel_timestamp_result_t,
+pub fn query_timestamps(
+    event: Arc<Event>,
+    _: &'static Device,
+    count: &mut u32,
+    results: Option<&mut sys::ze_kernel_timestamp_result_t>,
 ) -> ZeResult {
-    let event = resolve::<Event>(event)?;
-    device::find(device)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (count, results) = unsafe { (output(count)?, optional_output(results)?) };
     let room = *count;
     *count = 1;
     if let (true, Some(result)) = (room > 0, results) {
@@ -80,37 +69,33 @@ pub unsafe fn query_timestamps(
 }
 
 /// `zeEventQueryKernelTimestampsExt`: likewise, with the host's clock beside the device's. They are the same clock.
-///
-/// # Safety
-/// As for [`query_kernel_timestamp`]; the buffers that `results` names must have room for `*count` results.
-pub unsafe fn query_kernel_timestamps(
-    event: sys::ze_event_handle_t,
-    device: sys::ze_device_handle_t,
-    count: *mut u32,
-    results: *mut ze_event_query_kernel_timestamps_results_ext_properties_t,
+pub fn query_kernel_timestamps(
+    event: Arc<Event>,
+    _: &'static Device,
+    count: &mut u32,
+    results: Option<In<'_, ze_event_query_kernel_timestamps_results_ext_properties_t>>,
 ) -> ZeResult {
-    let event = resolve::<Event>(event)?;
-    device::find(device)?;
-    // SAFETY: the caller vouches for the pointer.
-    let count = unsafe { output(count) }?;
     let room = *count;
     *count = 1;
-    if room == 0 || results.is_null() {
+    let (true, Some(results)) = (room > 0, results) else {
         return Ok(());
-    }
+    };
     let timestamp = event.timestamp()?;
-    // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        let results = output_structure(results)?;
-        if let Some(kernel) = optional_output(results.pKernelTimestampsBuffer)? {
-            *kernel = timestamp;
-        }
-        if let Some(host) = optional_output(results.pSynchronizedTimestampsBuffer)? {
-            *host = ze_synchronized_timestamp_result_ext_t {
-                global: synchronized(timestamp.global),
-                context: synchronized(timestamp.context),
-            };
-        }
+    // SAFETY: the structure is valid, with all that it refers to: room for the results.
+    let (kernel, host): (Option<&mut _>, Option<&mut _>) = unsafe {
+        (
+            check(results.pKernelTimestampsBuffer)?,
+            check(results.pSynchronizedTimestampsBuffer)?,
+        )
+    };
+    if let Some(kernel) = kernel {
+        *kernel = timestamp;
+    }
+    if let Some(host) = host {
+        *host = ze_synchronized_timestamp_result_ext_t {
+            global: synchronized(timestamp.global),
+            context: synchronized(timestamp.context),
+        };
     }
     Ok(())
 }

@@ -86,6 +86,15 @@ impl<O: Object> Argument<*mut O::Opaque> for Arc<O> {
     }
 }
 
+/// An object as an argument, with its handle.
+pub struct Named<O: Object>(pub Arc<O>, pub *mut O::Opaque);
+
+impl<O: Object> Argument<*mut O::Opaque> for Named<O> {
+    unsafe fn check(raw: *mut O::Opaque) -> ZeResult<Self> {
+        Ok(Self(resolve(raw)?, raw))
+    }
+}
+
 /// Makes a handle for `object`.
 ///
 /// # Errors

@@ -7,8 +7,7 @@ use level_zero_sys as sys;
 
 use super::image::Image;
 use super::shape;
-use crate::abi::result::ZeResult;
-use crate::abi::result::ensure;
+use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::{CommandList, Events};
 use crate::engine::Order;
 use crate::opencl::ImageKind;
@@ -51,24 +50,17 @@ fn sides(
 }
 
 /// `zeCommandListAppendImageCopy`.
-///
-/// # Safety
-/// As for [`Events::append`].
-pub unsafe fn append_copy(
+pub fn append_copy(
     list: Arc<CommandList>,
     to: Arc<Image>,
     from: Arc<Image>,
     events: Events,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the events.
-    unsafe { append_copy_region(list, to, from, None, None, events) }
+    append_copy_region(list, to, from, None, None, events)
 }
 
 /// `zeCommandListAppendImageCopyRegion`. The formats must have pixels of the same size, which are copied as they are.
-///
-/// # Safety
-/// As for [`append_copy`].
-pub unsafe fn append_copy_region(
+pub fn append_copy_region(
     list: Arc<CommandList>,
     to: Arc<Image>,
     from: Arc<Image>,
@@ -81,15 +73,11 @@ pub unsafe fn append_copy_region(
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
     let copy = RegionCopy::new(to.region(to_region)?, from.region(from_region)?)?;
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, copy, Order::Unordered) }
+    events.append(&list, copy, Order::Unordered)
 }
 
 /// `zeCommandListAppendImageCopyToMemory` and, with pitches, `...Ext`.
-///
-/// # Safety
-/// As for [`append_copy`].
-pub unsafe fn append_copy_to_memory(
+pub fn append_copy_to_memory(
     list: Arc<CommandList>,
     to: *mut c_void,
     from: Arc<Image>,
@@ -98,15 +86,11 @@ pub unsafe fn append_copy_to_memory(
     events: Events,
 ) -> ZeResult {
     let (from, to) = sides(&from, region, to, pitches)?;
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, RegionCopy::new(to, from)?, Order::Unordered) }
+    events.append(&list, RegionCopy::new(to, from)?, Order::Unordered)
 }
 
 /// `zeCommandListAppendImageCopyFromMemory` and, with pitches, `...Ext`.
-///
-/// # Safety
-/// As for [`append_copy`].
-pub unsafe fn append_copy_from_memory(
+pub fn append_copy_from_memory(
     list: Arc<CommandList>,
     to: Arc<Image>,
     from: *const c_void,
@@ -115,6 +99,5 @@ pub unsafe fn append_copy_from_memory(
     events: Events,
 ) -> ZeResult {
     let (to, from) = sides(&to, region, from, pitches)?;
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, RegionCopy::new(to, from)?, Order::Unordered) }
+    events.append(&list, RegionCopy::new(to, from)?, Order::Unordered)
 }

@@ -1,17 +1,16 @@
 //! The entry points that append a launch with sizes that the host passes.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::Launch;
-use crate::abi::arguments::{chain, input};
-use crate::abi::result::ZeResult;
-use crate::abi::result::describe;
-use crate::command_list::{CommandList, Events};
+use crate::abi::entry::Chain;
+use crate::abi::result::{ZeResult, describe};
+use crate::command_list::{Events, KernelList};
 use crate::engine::Order;
-use crate::handle::resolve;
 use crate::kernel::Kernel;
 
 /// How many groups, as the API gives it.
@@ -27,79 +26,55 @@ pub fn dimensions(groups: &Groups) -> [u32; 3] {
 }
 
 /// `zeCommandListAppendLaunchKernel` and, with a chain of extensions, `...WithParameters`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn append(
-    list: sys::ze_command_list_handle_t,
-    kernel: sys::ze_kernel_handle_t,
-    groups: *const Groups,
-    next: *const c_void,
+pub fn append(
+    KernelList(list): KernelList,
+    kernel: Arc<Kernel>,
+    groups: &Groups,
+    next: Chain,
     events: Events,
 ) -> ZeResult {
-    let list = CommandList::for_kernels(list)?;
-    let kernel = resolve::<Kernel>(kernel)?;
-    // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        let groups = dimensions(input(groups)?);
-        check_extensions(next, groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
-    }
+    let groups = dimensions(groups);
+    check_extensions(&next, groups)?;
+    events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
 }
 
 /// `zeCommandListAppendLaunchCooperativeKernel`: all groups are guaranteed to run concurrently.
-///
-/// # Safety
-/// As for [`append`].
-pub unsafe fn append_cooperative(
-    list: sys::ze_command_list_handle_t,
-    kernel: sys::ze_kernel_handle_t,
-    groups: *const Groups,
+pub fn append_cooperative(
+    KernelList(list): KernelList,
+    kernel: Arc<Kernel>,
+    groups: &Groups,
     events: Events,
 ) -> ZeResult {
-    let list = CommandList::for_kernels(list)?;
-    let kernel = resolve::<Kernel>(kernel)?;
-    // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        let groups = dimensions(input(groups)?);
-        check_cooperative(groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
-    }
+    let groups = dimensions(groups);
+    check_cooperative(groups)?;
+    events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
 }
 
 /// `zeCommandListAppendLaunchKernelWithArguments`: sets the group size and every argument, then launches.
 ///
 /// # Safety
-/// As for [`append`]; `values` must refer to as many pointers as the kernel has arguments, each one null or valid for
+/// `values` must refer to as many pointers as the kernel has arguments, each one null or valid for
 /// the argument's type. For local memory it is the size itself, as a `size_t` that the pointer refers to.
 pub unsafe fn append_with_arguments(
-    list: sys::ze_command_list_handle_t,
-    kernel: sys::ze_kernel_handle_t,
+    KernelList(list): KernelList,
+    kernel: Arc<Kernel>,
     groups: Groups,
     group: Group,
     values: *const *const c_void,
-    next: *const c_void,
+    next: Chain,
     events: Events,
 ) -> ZeResult {
-    let list = CommandList::for_kernels(list)?;
-    let kernel = resolve::<Kernel>(kernel)?;
     kernel.set_group([group.groupSizeX, group.groupSizeY, group.groupSizeZ])?;
-    // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        kernel.set_arguments(values)?;
-        let groups = dimensions(&groups);
-        check_extensions(next, groups)?;
-        events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
-    }
+    // SAFETY: the caller vouches for the values.
+    unsafe { kernel.set_arguments(values) }?;
+    let groups = dimensions(&groups);
+    check_extensions(&next, groups)?;
+    events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
 }
 
 /// Checks the chain of a launch, of which only the cooperative descriptor is supported.
-///
-/// # Safety
-/// Each link must be null or valid.
-unsafe fn check_extensions(next: *const c_void, groups: [u32; 3]) -> ZeResult {
-    // SAFETY: the caller vouches for the chain.
-    for link in unsafe { chain(next) } {
+fn check_extensions(next: &Chain, groups: [u32; 3]) -> ZeResult {
+    for link in next.links() {
         let extension = link.input::<Cooperative>();
         let extension = extension.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
         if extension.isCooperative != 0 {

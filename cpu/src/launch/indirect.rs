@@ -11,7 +11,7 @@ use super::native::enqueue;
 use crate::abi::arguments::input_array;
 use crate::abi::result::{ZeResult, ensure};
 use crate::check::{DeviceCode, Uses};
-use crate::command_list::{CommandList, Events};
+use crate::command_list::{Events, KernelList};
 use crate::engine::{Enqueued, Kind, Operation, Order, Pins};
 use crate::handle::resolve;
 use crate::kernel::Kernel;
@@ -119,36 +119,28 @@ impl Operation for MultipleIndirect {
 }
 
 /// `zeCommandListAppendLaunchKernelIndirect`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands; `groups` until the
-/// command has run.
-pub unsafe fn append_indirect(
-    list: sys::ze_command_list_handle_t,
-    kernel: sys::ze_kernel_handle_t,
+pub fn append_indirect(
+    KernelList(list): KernelList,
+    kernel: Arc<Kernel>,
     groups: *const Groups,
     events: Events,
 ) -> ZeResult {
-    let list = CommandList::for_kernels(list)?;
-    let kernel = resolve::<Kernel>(kernel)?;
     let operation = indirect(&kernel, groups)?;
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, operation, Order::Unordered) }
+    events.append(&list, operation, Order::Unordered)
 }
 
 /// `zeCommandListAppendLaunchMultipleKernelsIndirect`.
 ///
 /// # Safety
-/// As for [`append_indirect`]; `kernels` and `groups` have `most` entries, and `count` refers to how many of them run.
+/// `kernels` must be null or have `most` entries.
 pub unsafe fn append_multiple_indirect(
-    list: sys::ze_command_list_handle_t,
+    KernelList(list): KernelList,
     most: u32,
     kernels: *mut sys::ze_kernel_handle_t,
     count: *const u32,
     groups: *const Groups,
     events: Events,
 ) -> ZeResult {
-    let list = CommandList::for_kernels(list)?;
     let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
     ensure(!kernels.is_null() && !groups.is_null(), null)?;
     // SAFETY: the caller vouches for the array.
@@ -162,8 +154,7 @@ pub unsafe fn append_multiple_indirect(
         launches,
         count: Span::new(count as usize, size_of::<u32>())?,
     });
-    // SAFETY: the caller vouches for the events.
-    unsafe { events.append(&list, operation as Arc<dyn Operation>, Order::Unordered) }
+    events.append(&list, operation as Arc<dyn Operation>, Order::Unordered)
 }
 
 fn indirect(kernel: &Arc<Kernel>, groups: *const Groups) -> ZeResult<Indirect> {

@@ -14,7 +14,8 @@ use level_zero_sys::extensions::{
 use super::Launch;
 use super::append::dimensions;
 use super::operation::range;
-use crate::abi::arguments::{Link, chain, input, input_array, input_structure};
+use crate::abi::arguments::{Link, input, input_array};
+use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::CommandList;
 use crate::engine::Operation;
@@ -25,16 +26,11 @@ use crate::opencl::Range;
 const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 
 /// `zeCommandListUpdateMutableCommandsExp`, in the order of the chain.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn update(list: sys::ze_command_list_handle_t, desc: *const Changes) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
-    // SAFETY: the caller vouches for the pointer.
-    let desc = unsafe { input_structure(desc) }?;
+pub fn update(list: Arc<CommandList>, desc: In<'_, Changes>) -> ZeResult {
     ensure(desc.flags == 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
-    // SAFETY: the caller vouches for the chain and the values.
-    unsafe { chain(desc.pNext).try_for_each(|link| change(&list, link)) }
+    // SAFETY: the descriptor is valid, with all that it refers to.
+    desc.chain()
+        .try_for_each(|link| unsafe { change(&list, link) })
 }
 
 /// Makes one change.
@@ -85,14 +81,13 @@ unsafe fn change(list: &CommandList, link: Link<'_>) -> ZeResult {
 /// `zeCommandListUpdateMutableCommandKernelsExp`: each command launches another kernel, as that is set up now.
 ///
 /// # Safety
-/// As for [`update`].
+/// `ids` and `kernels` must be null or have `count` entries.
 pub unsafe fn update_kernels(
-    list: sys::ze_command_list_handle_t,
+    list: Arc<CommandList>,
     count: u32,
     ids: *mut u64,
     kernels: *mut sys::ze_kernel_handle_t,
 ) -> ZeResult {
-    let list = resolve::<CommandList>(list)?;
     let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
     // SAFETY: the caller vouches for the arrays.
     let (ids, kernels) = unsafe {

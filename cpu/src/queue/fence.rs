@@ -53,8 +53,7 @@ pub fn destroy(fence: sys::ze_fence_handle_t) -> ZeResult {
 }
 
 /// `zeFenceHostSynchronize`, `timeout` in nanoseconds.
-pub fn host_synchronize(fence: sys::ze_fence_handle_t, timeout: u64) -> ZeResult {
-    let fence = resolve::<Fence>(fence)?;
+pub fn host_synchronize(fence: Arc<Fence>, timeout: u64) -> ZeResult {
     wait(&fence.signal, timeout)?;
     fence.signal.outcome()
 }

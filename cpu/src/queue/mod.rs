@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 use smallvec::SmallVec;
+use zeusm_process::{ForkSafe, Mutex};
 
 use self::fence::Fence;
-use crate::abi::arguments::{check_flags, input_structure, output};
+use crate::abi::arguments::check_flags;
+use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::{Batch, QueueAttributes};
 use crate::context::Context;
-use crate::device::{self, QueueGroup};
+use crate::device::{self, Device, QueueGroup};
 use crate::engine::{Nothing, Order, Pins, Stream};
-use crate::handle::{getters, object, register, resolve, retire};
+use crate::handle::{Named, getters, object, register, resolve, retire};
 use crate::system::clock::Deadline;
-use zeusm_process::{ForkSafe, Mutex};
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
 
@@ -30,24 +31,17 @@ pub struct Queue {
 }
 
 /// `zeCommandQueueCreate`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn create(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    desc: *const sys::ze_command_queue_desc_t,
-    queue: *mut sys::ze_command_queue_handle_t,
+pub fn create(
+    _: Arc<Context>,
+    on: &'static Device,
+    desc: In<'_, sys::ze_command_queue_desc_t>,
+    queue: &mut sys::ze_command_queue_handle_t,
 ) -> ZeResult {
-    resolve::<Context>(context)?;
-    let on = device::find(device)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, queue) = unsafe { (input_structure(desc)?, output(queue)?) };
-    let group = device::check_queue(desc)?;
+    let group = device::check_queue(&desc)?;
     *queue = register(Arc::new(Queue {
         stream: Stream::new(on.engine(), desc.priority.into()),
         group,
-        attributes: desc.into(),
+        attributes: (&*desc).into(),
         submission: ForkSafe::default(),
     }))?;
     Ok(())
@@ -61,14 +55,13 @@ pub fn destroy(queue: sys::ze_command_queue_handle_t) -> ZeResult {
 /// `zeCommandQueueExecuteCommandLists`.
 ///
 /// # Safety
-/// As for [`create`].
+/// `lists` must be null or have `count` entries.
 pub unsafe fn execute(
-    queue: sys::ze_command_queue_handle_t,
+    Named(owner, queue): Named<Queue>,
     count: u32,
     lists: *mut sys::ze_command_list_handle_t,
     fence: sys::ze_fence_handle_t,
 ) -> ZeResult {
-    let owner = resolve::<Queue>(queue)?;
     // SAFETY: the caller vouches for the array.
     let batch = unsafe { Batch::collect(owner.group, count, lists) }?;
     let fence = if fence.is_null() {
@@ -91,17 +84,11 @@ pub unsafe fn execute(
 }
 
 /// `zeFenceCreate`.
-///
-/// # Safety
-/// As for [`create`].
-pub unsafe fn create_fence(
-    queue: sys::ze_command_queue_handle_t,
-    desc: *const sys::ze_fence_desc_t,
-    fence: *mut sys::ze_fence_handle_t,
+pub fn create_fence(
+    Named(_, queue): Named<Queue>,
+    desc: In<'_, sys::ze_fence_desc_t>,
+    fence: &mut sys::ze_fence_handle_t,
 ) -> ZeResult {
-    resolve::<Queue>(queue)?;
-    // SAFETY: the caller vouches for the pointers.
-    let (desc, fence) = unsafe { (input_structure(desc)?, output(fence)?) };
     let signaled = sys::ZE_FENCE_FLAG_SIGNALED.0;
     check_flags(desc.flags, signaled)?;
     *fence = register(Arc::new(Fence::new(queue, desc.flags & signaled != 0)))?;

@@ -13,9 +13,8 @@ use zeusm_process::{ForkSafe, Lazy, Mutex};
 use crate::abi::arguments::check_flags;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::device;
 use crate::handle::resolve;
-use crate::memory;
+use crate::{device, memory};
 
 /// `ze_memory_atomic_attr_exp_flags_t`.
 const FLAGS: u32 = 0x7f;

@@ -1,6 +1,5 @@
 //! `zeMemGetIpcHandle`, `zeMemPutIpcHandle` and `zeMemGetFileDescriptorFromIpcHandleExp`.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
@@ -9,8 +8,8 @@ use zeusm_process::duplicate;
 
 use super::handle::{Handle, Subject};
 use super::import::is_of;
-use crate::abi::arguments::{chain, check_flags};
-use crate::abi::entry::Address;
+use crate::abi::arguments::check_flags;
+use crate::abi::entry::{Address, Chain};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::{memory, virtual_memory};
@@ -43,17 +42,13 @@ pub fn get(
 /// # Errors
 /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE` for a handle that is to be used by other machines,
 /// `ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION` for any other extension of the call, and those of [`get`].
-///
-/// # Safety
-/// As for [`chain`].
-pub unsafe fn get_with_properties(
+pub fn get_with_properties(
     context: Arc<Context>,
     pointer: Address,
-    next: *mut c_void,
+    next: Chain,
     handle: &mut sys::ze_ipc_mem_handle_t,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the chain.
-    for link in unsafe { chain(next) } {
+    for link in next.links() {
         let wanted = link.input::<extensions::ze_ipc_mem_handle_type_ext_desc_t>();
         let wanted = wanted.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
         let fabric = extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_FABRIC_ACCESSIBLE;
