@@ -27,8 +27,8 @@ use std::ptr;
 
 use common::{Context, Kind, MIB, Memory, OK, bytes, bytes_mut, pattern};
 use level_zero_sys as sys;
-use linux_raw_sys::ioctl;
 use process::{alone, alone_with, in_child};
+use rustix::ioctl::opcode;
 use runtime::{call, must};
 
 /// A control group with 300 MiB of memory that this process is in; `None` where it cannot make one.
@@ -379,6 +379,10 @@ fn without_threads() {
     assert_eq!(runtime.synchronize(list), OK);
 }
 
+/// `UFFDIO_WRITEPROTECT` and `UFFDIO_UNREGISTER`.
+const PROTECT: u32 = opcode::read_write::<[u64; 3]>(0xaa, 6);
+const UNREGISTER: u32 = opcode::read::<[u64; 2]>(0xaa, 1);
+
 /// The system calls that move memory into a file, with the argument that distinguishes each: the copy, the mapping of the
 /// file, and the protection from writes meanwhile.
 const MOVING: [(libc::c_long, Option<(u32, u32)>); 3] = [
@@ -390,7 +394,7 @@ const MOVING: [(libc::c_long, Option<(u32, u32)>); 3] = [
             (libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE) as u32,
         )),
     ),
-    (libc::SYS_ioctl, Some((1, ioctl::UFFDIO_WRITEPROTECT))),
+    (libc::SYS_ioctl, Some((1, PROTECT))),
 ];
 
 #[test]
@@ -418,7 +422,7 @@ fn with_failing_moves() {
             libc::SYS_mremap,
             Some((3, (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u32)),
         ),
-        (libc::SYS_ioctl, Some((1, ioctl::UFFDIO_UNREGISTER))),
+        (libc::SYS_ioctl, Some((1, UNREGISTER))),
     ];
     for (call, argument) in [MOVING[step]].into_iter().chain(back) {
         match argument {

@@ -235,8 +235,7 @@ impl Handover {
 /// Says why the program cannot go on.
 fn refuse() {
     const TEXT: &[u8] = b"zeusm check: the system opens no more pages; raise vm.max_map_count\n";
-    // SAFETY: the text is that long.
-    unsafe { libc::write(libc::STDERR_FILENO, TEXT.as_ptr().cast(), TEXT.len()) };
+    let _ = rustix::io::write(rustix::stdio::stderr(), TEXT);
 }
 
 /// The address of the instruction, and whether it writes.

@@ -8,9 +8,10 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
 use std::io::Read;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr;
 
+use rustix::pipe::{PipeFlags, pipe_with};
 use zeusm_process::{AtFork, ForkLock, Mutex, OwnFile};
 
 /// The longest text that is kept, of the innermost frames.
@@ -75,13 +76,8 @@ pub fn child() {
 
 /// Both ends of a pipe, which neither writes nor reads wait for. Their numbers are above those of the standard streams.
 fn pipe() -> Option<(File, File)> {
-    let mut ends = [0; 2];
-    // SAFETY: there is room for both ends.
-    let made = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) };
-    // SAFETY: the descriptors are new and have no other owner.
-    let [output, input] =
-        (made == 0).then(|| ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) }.into()))?;
-    Some((input, output))
+    let (output, input) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
+    Some((input.into(), output.into()))
 }
 
 /// Registers `faulthandler` for a signal that has no handler, with a file. Returns the signal and the handler.

@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use rustix::fs::{Mode, OFlags};
 use zeusm_process::AtFork;
 
 use super::chain::{Chain, levels};
@@ -146,19 +147,12 @@ pub fn child() {
 
 /// Whether a debugger traces this process: it would stop at each trap.
 fn is_traced() -> bool {
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-    let mut text = [0; 1024];
-    // SAFETY: the path is a C string, and the buffer is that long.
-    let read = unsafe {
-        let file = libc::open(c"/proc/self/status".as_ptr(), flags);
-        if file < 0 {
-            return false;
-        }
-        let read = libc::read(file, text.as_mut_ptr().cast(), text.len());
-        libc::close(file);
-        read
+    let Ok(file) = rustix::fs::open(c"/proc/self/status", OFlags::CLOEXEC, Mode::empty()) else {
+        return false;
     };
-    let text = &text[..usize::try_from(read).unwrap_or(0)];
+    let mut text = [0; 1024];
+    let read = rustix::io::read(file, &mut text).unwrap_or(0);
+    let text = &text[..read];
     let name = b"TracerPid:\t";
     let found = text.windows(name.len()).position(|it| it == name);
     found.is_some_and(|at| text.get(at + name.len()) != Some(&b'0'))

@@ -6,6 +6,9 @@
 
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
+use rustix::process::getpid;
+use rustix::thread::gettid;
+
 use super::settings::is_on;
 
 /// As many threads can execute device code at once; it is far more than there are.
@@ -61,8 +64,7 @@ pub fn note_host_thread() {
 }
 
 fn is_host_thread(id: i32) -> bool {
-    // SAFETY: the call has no preconditions.
-    if id == unsafe { libc::getpid() } {
+    if id == getpid().as_raw_nonzero().get() {
         return true;
     }
     let places = (0..MOST_HOSTS).map(|step| &HOSTS[(id as usize + step) % MOST_HOSTS]);
@@ -102,6 +104,5 @@ pub fn child() {
 
 /// The id of the calling thread, from the kernel.
 pub fn thread_id() -> i32 {
-    // SAFETY: the call has no preconditions.
-    unsafe { libc::gettid() }
+    gettid().as_raw_nonzero().get()
 }

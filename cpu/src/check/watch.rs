@@ -6,6 +6,7 @@
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 use zeusm_process::{AtFork, ForkLock, Lazy, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use super::stack::Stack;
@@ -317,14 +318,9 @@ impl Watch {
         if state.open {
             close(self.pages.clone());
         }
+        let start = self.pages.start as *mut _;
         // SAFETY: the pages are a mapping of ours, whose bytes are not needed any more.
-        unsafe {
-            libc::madvise(
-                self.pages.start as *mut _,
-                self.pages.len(),
-                libc::MADV_DONTNEED,
-            )
-        };
+        let _ = unsafe { madvise(start, self.pages.len(), Advice::LinuxDontNeed) };
         damaged
     }
 
@@ -390,16 +386,16 @@ impl State {
 
 /// Whether the pages are accessible now.
 fn open(range: Range<usize>) -> bool {
-    protect(range, libc::PROT_READ | libc::PROT_WRITE)
+    protect(range, MprotectFlags::READ | MprotectFlags::WRITE)
 }
 
 /// If this fails (too many mappings), the checker misses an access.
 fn close(range: Range<usize>) {
-    protect(range, libc::PROT_NONE);
+    protect(range, MprotectFlags::empty());
 }
 
-fn protect(range: Range<usize>, protection: i32) -> bool {
+fn protect(range: Range<usize>, protection: MprotectFlags) -> bool {
     // SAFETY: callers pass pages of a watched allocation, whose owner has left their protection to the watch. A failure
     // leaves them as they are.
-    unsafe { libc::mprotect(range.start as *mut _, range.len(), protection) == 0 }
+    unsafe { mprotect(range.start as *mut _, range.len(), protection) }.is_ok()
 }

@@ -3,17 +3,15 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::libc;
-use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::socket::{MsgFlags, Shutdown, send, shutdown};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
+use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use zeusm_process::{Local, Mutex, OwnFile, maps};
 
 use super::message::{Failure, Job, read_outcome};
@@ -102,10 +100,10 @@ impl Compiler {
         let own = |file: OwnedFd| OwnFile::new(file.into()).map_err(failed(copied));
         let (ours, theirs) = UnixStream::pair().map_err(failed("socketpair"))?;
         let socket = own(ours.into())?;
-        let output = memfd_create(c"zeusm-compiler", MFdFlags::MFD_CLOEXEC)
-            .map_err(failed("memfd_create"))?;
+        let output =
+            memfd_create("zeusm-compiler", MemfdFlags::CLOEXEC).map_err(failed("memfd_create"))?;
         // Output is appended, also after the file was truncated.
-        fcntl(&output, FcntlArg::F_SETFL(OFlag::O_APPEND)).map_err(failed("fcntl"))?;
+        fcntl_setfl(&output, OFlags::APPEND).map_err(failed("fcntl"))?;
         let output = own(output)?;
         // The search for the OpenCL library depends on the libraries in this process, so its result is passed on.
         let opencl = Runtime::get().map_err(io::Error::other)?.path();
@@ -166,7 +164,7 @@ impl Drop for Compiler {
     fn drop(&mut self) {
         // Ends the process, even if the child of a fork has the socket, too.
         if let Some(socket) = self.socket.get() {
-            let _ = shutdown(socket.as_raw_fd(), Shutdown::Both);
+            let _ = shutdown(socket, Shutdown::Both);
         }
     }
 }
@@ -189,7 +187,7 @@ impl Read for Link<'_> {
 impl Write for Link<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let socket = self.0.get().ok_or_else(lost)?;
-        Ok(send(socket.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL)?)
+        Ok(send(socket, bytes, SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -6,9 +6,7 @@ use std::io::{self, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use nix::libc;
-use nix::sys::resource::{Resource, setrlimit};
-use nix::unistd::alarm;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use zeusm_process::variables::{InvalidVariable, number};
 
 use super::message::{Failure, Job, write_outcome};
@@ -37,7 +35,11 @@ pub const STARTED: u8 = 0x5a;
 /// Serves until the client closes the socket.
 pub fn serve() -> io::Result<()> {
     // A core file of a crashed compiler is of no use to the user.
-    let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let _ = setrlimit(Resource::Core, none);
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut from = BufReader::new(stream.try_clone()?);
     let mut to = stream;
@@ -55,24 +57,15 @@ pub fn serve() -> io::Result<()> {
 /// Has the system kill this process after `limit` seconds of processor time, or ten times that in real time; 0 is no
 /// limit. This also ends a build that hangs after the client has exited.
 fn limit_time(limit: u32) {
-    let limit = limit.min(u32::MAX / 10);
-    let never = libc::timeval {
-        tv_sec: 0,
-        tv_usec: 0,
-    };
-    let timer = libc::itimerval {
-        it_interval: never,
-        it_value: libc::timeval {
-            tv_sec: limit.into(),
-            tv_usec: 0,
-        },
-    };
-    // SAFETY: the timer is valid, and the old one is not requested.
-    unsafe { libc::setitimer(libc::ITIMER_PROF, &raw const timer, std::ptr::null_mut()) };
-    if limit == 0 {
-        alarm::cancel();
-    } else {
-        alarm::set(limit * 10);
+    let limit = libc::time_t::from(limit);
+    for (timer, seconds) in [(libc::ITIMER_PROF, limit), (libc::ITIMER_REAL, limit * 10)] {
+        let [never, end] = [0, seconds].map(|tv_sec| libc::timeval { tv_sec, tv_usec: 0 });
+        let value = libc::itimerval {
+            it_interval: never,
+            it_value: end,
+        };
+        // SAFETY: the value is valid, and the old one is not requested.
+        unsafe { libc::setitimer(timer, &raw const value, std::ptr::null_mut()) };
     }
 }
 

@@ -8,8 +8,6 @@
 use std::arch::naked_asm;
 use std::ffi::{c_char, c_int};
 
-use nix::libc;
-
 use super::{server, supervisor};
 
 /// The entry point of the library run as a program: calls the C library's start-up function, which calls [`run`].

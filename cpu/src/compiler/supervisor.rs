@@ -7,12 +7,18 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use nix::libc::{self, c_int, c_uint, pid_t};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use libc::{c_int, c_uint};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
+use rustix::net::{Shutdown, shutdown};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process, pidfd_open,
+    set_parent_process_death_signal, waitpid,
+};
+use rustix::stdio::stdin;
 use zeusm_process::FIRST_DESCRIPTOR;
 
 /// Precedes the exit status at the end of the output.
@@ -29,16 +35,14 @@ pub fn enter() -> io::Result<()> {
         // SAFETY: no handler is installed.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
-    // SAFETY: has no preconditions, as all of these.
-    let program = unsafe { libc::getppid() };
-    if fork()? != 0 {
+    let program = getppid();
+    if fork()?.is_some() {
         end(0);
     }
-    // SAFETY: as before.
-    let supervisor = unsafe { libc::getpid() };
+    let supervisor = getpid();
     match fork() {
-        Ok(0) => follow(supervisor),
-        Ok(compiler) => supervise(program, compiler),
+        Ok(None) => follow(supervisor),
+        Ok(Some(compiler)) => supervise(program, compiler),
         Err(_) => end(1),
     }
     Ok(())
@@ -73,13 +77,12 @@ fn close_inherited() {
     }
 }
 
-fn fork() -> io::Result<pid_t> {
+/// The child's id; `None` in the child.
+fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: this process has one thread.
-    let process = unsafe { libc::fork() };
-    if process < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(process)
+    match unsafe { libc::fork() } {
+        ..0 => Err(io::Error::last_os_error()),
+        process => Ok(Pid::from_raw(process)),
     }
 }
 
@@ -89,52 +92,41 @@ fn end(code: c_int) -> ! {
 }
 
 /// In the compiler: has it end with its supervisor.
-fn follow(supervisor: pid_t) {
-    // SAFETY: changes a property of this process.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    // SAFETY: has no preconditions.
-    if unsafe { libc::getppid() } != supervisor {
+fn follow(supervisor: Pid) {
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    if getppid() != Some(supervisor) {
         end(1);
     }
 }
 
 /// In the supervisor: waits for the compiler's end, or the program's, and reports the status.
-fn supervise(program: pid_t, compiler: pid_t) -> ! {
+fn supervise(program: Option<Pid>, compiler: Pid) -> ! {
     if is_first_to_end(program, compiler) {
-        // SAFETY: a child that has not been waited for, so the number is its own.
-        unsafe { libc::kill(compiler, libc::SIGKILL) };
+        let _ = kill_process(compiler, Signal::KILL);
     }
-    let mut status = 0;
-    // SAFETY: the place is ours.
-    while unsafe { libc::waitpid(compiler, &raw mut status, 0) } < 0 && is_interrupted() {}
+    let ended = retry_on_intr(|| waitpid(Some(compiler), WaitOptions::empty()));
+    let status = ended
+        .ok()
+        .flatten()
+        .map_or(0, |(_, status)| status.as_raw());
     let mut report = MARK.to_vec();
     report.extend(status.to_le_bytes());
     let _ = io::stderr().write_all(&report);
     // A child that the program forked while it started this process may have this end of the socket, too.
-    // SAFETY: has no preconditions.
-    unsafe { libc::shutdown(libc::STDIN_FILENO, libc::SHUT_RDWR) };
+    let _ = shutdown(stdin(), Shutdown::Both);
     end(0)
 }
 
 /// Waits for the end of either of two processes. False, at once, where a filter of system calls forbids it; the
 /// compiler then ends when the last copy of the program's socket is closed, which the child of a fork may have, too.
-fn is_first_to_end(program: pid_t, other: pid_t) -> bool {
-    let open = |process| pidfd_open(Pid::from_raw(process)?, PidfdFlags::empty()).ok();
-    let (Some(program), Some(other)) = (open(program), open(other)) else {
+fn is_first_to_end(program: Option<Pid>, other: Pid) -> bool {
+    let open = |process| pidfd_open(process, PidfdFlags::empty()).ok();
+    let (Some(program), Some(other)) = (program.and_then(open), open(other)) else {
         return false;
     };
-    let mut polled = [&program, &other].map(|process| libc::pollfd {
-        fd: process.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    });
-    // SAFETY: the array has two elements.
-    while unsafe { libc::poll(polled.as_mut_ptr(), 2, -1) } < 0 && is_interrupted() {}
-    polled[0].revents != 0
-}
-
-fn is_interrupted() -> bool {
-    io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    let mut polled = [&program, &other].map(|process| PollFd::new(process, PollFlags::IN));
+    let _ = retry_on_intr(|| poll(&mut polled, None));
+    !polled[0].revents().is_empty()
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// Clock ticks per second.
 pub const FREQUENCY: u64 = 1_000_000_000;
 /// Length of a tick in nanoseconds.
@@ -14,12 +16,7 @@ pub const VALID_BITS: u32 = 63;
 /// The current reading in nanoseconds.
 #[must_use]
 pub fn now() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is a valid out parameter, and every Linux has the clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.unsigned_abs() * FREQUENCY + time.tv_nsec.unsigned_abs()
 }
 

@@ -11,9 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use nix::libc;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::closed::{CONTENT, close_all, program_file};
 use super::process::{alone_with, in_child};
@@ -77,7 +75,7 @@ fn signal_at_work(signal: Signal) -> (i32, thread::JoinHandle<()>) {
         while work_of(compiler).unwrap() < before + Duration::from_millis(3) {
             thread::yield_now();
         }
-        kill(Pid::from_raw(compiler), signal).unwrap();
+        kill_process(Pid::from_raw(compiler).unwrap(), signal).unwrap();
     });
     (compiler, sender)
 }
@@ -96,7 +94,7 @@ fn signal_twice(signal: Signal) -> (i32, thread::JoinHandle<()>) {
             }
             thread::yield_now();
         };
-        kill(Pid::from_raw(second), signal).unwrap();
+        kill_process(Pid::from_raw(second).unwrap(), signal).unwrap();
     });
     (first, again)
 }
@@ -281,7 +279,7 @@ fn waits_for_all_children() {
         panic!("two processes: {:?}", compilers());
     };
     assert_eq!(parent(compiler), Some(supervisor));
-    kill(Pid::from_raw(compiler), Signal::SIGKILL).unwrap();
+    kill_process(Pid::from_raw(compiler).unwrap(), Signal::KILL).unwrap();
     build(&runtime);
     assert!(!compilers().contains(&compiler));
 }
@@ -298,7 +296,7 @@ fn kills_the_compiler() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
-    let (compiler, killer) = signal_at_work(Signal::SIGKILL);
+    let (compiler, killer) = signal_at_work(Signal::KILL);
     build(&runtime);
     killer.join().unwrap();
     assert!(!compilers().contains(&compiler));
@@ -316,7 +314,7 @@ fn exceeds_the_time_limit_once() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
-    let (compiler, sender) = signal_at_work(Signal::SIGPROF);
+    let (compiler, sender) = signal_at_work(Signal::PROF);
     build(&runtime);
     sender.join().unwrap();
     assert!(!compilers().contains(&compiler));
@@ -337,7 +335,7 @@ fn exceeds_the_time_limit() {
     let Some(runtime) = Runtime::with_compiler() else {
         return;
     };
-    let (compiler, sender) = signal_twice(Signal::SIGPROF);
+    let (compiler, sender) = signal_twice(Signal::PROF);
     let (_, log) = runtime.build(&module(), &[]).unwrap_err();
     sender.join().unwrap();
     assert!(log.contains("SIGPROF"), "{log}");

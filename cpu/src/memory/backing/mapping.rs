@@ -4,8 +4,12 @@ use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::ptr;
+
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap, mmap_anonymous,
+    mprotect, mremap_fixed, munmap,
+};
 
 use crate::system::PAGE;
 
@@ -13,7 +17,7 @@ use crate::system::PAGE;
 pub const HUGE_PAGE_THRESHOLD: usize = 4 << 20;
 pub const HUGE_PAGE: usize = 2 << 20;
 
-const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
 /// An owned mapping.
 #[derive(Debug)]
@@ -33,11 +37,11 @@ impl Mapping {
     /// The same, inaccessible.
     pub fn closed(length: usize, alignment: usize) -> Option<Self> {
         let length = length.checked_next_multiple_of(PAGE)?;
-        Self::reserve(length, alignment.max(PAGE), libc::PROT_NONE)
+        Self::reserve(length, alignment.max(PAGE), ProtFlags::empty())
     }
 
     /// `length` bytes, a multiple of a page, aligned to `alignment`, at least a page.
-    fn reserve(length: usize, alignment: usize, protection: i32) -> Option<Self> {
+    fn reserve(length: usize, alignment: usize, protection: ProtFlags) -> Option<Self> {
         // Enough to contain an aligned range of `length` bytes.
         let room = Self::map(length.checked_add(alignment - PAGE)?, protection)?;
         let address = room.address.next_multiple_of(alignment);
@@ -59,11 +63,11 @@ impl Mapping {
     }
 
     /// `length` bytes of zeros at an address of the system's choice, private to the process.
-    fn map(length: usize, protection: i32) -> Option<Self> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    fn map(length: usize, protection: ProtFlags) -> Option<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: an anonymous mapping at an address of the system's choice replaces no other one.
-        let address = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
-        (address != libc::MAP_FAILED).then_some(Self {
+        let address = unsafe { mmap_anonymous(ptr::null_mut(), length, protection, flags) }.ok()?;
+        Some(Self {
             address: address as usize,
             length,
         })
@@ -82,21 +86,10 @@ impl Mapping {
 
     /// `length` bytes of `file` from `offset` on, a multiple of the page size, shared with every process that maps it.
     pub fn of_file(file: &File, offset: u64, length: usize) -> Option<Self> {
-        let offset = libc::off_t::try_from(offset).ok()?;
+        let flags = MapFlags::SHARED;
         // SAFETY: a mapping at an address of the system's choice replaces no other one.
-        let address = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                length,
-                READ_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                offset,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return None;
-        }
+        let address =
+            unsafe { mmap(ptr::null_mut(), length, READ_WRITE, flags, file, offset) }.ok()?;
         let mapping = Self {
             address: address as usize,
             length,
@@ -131,19 +124,9 @@ impl Mapping {
     /// # Safety
     /// Another mapping of this module must own the replaced pages, and whoever uses them must expect the bytes of this one.
     pub unsafe fn move_over(self, address: usize) -> io::Result<()> {
+        let (own, to) = (self.address as *mut _, address as *mut _);
         // SAFETY: this mapping owns its pages, and the caller vouches for the others.
-        let moved = unsafe {
-            libc::mremap(
-                self.address as *mut _,
-                self.length,
-                self.length,
-                libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
-                address,
-            )
-        };
-        if moved == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        unsafe { mremap_fixed(own, self.length, self.length, MremapFlags::empty(), to) }?;
         std::mem::forget(self);
         Ok(())
     }
@@ -206,9 +189,8 @@ impl Pages<'_> {
     /// # Safety
     /// Whoever uses the pages must expect the file's bytes.
     pub unsafe fn replace(self, file: &File) -> io::Result<()> {
-        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
         // SAFETY: the mapping owns the pages, and the caller vouches for their users.
-        unsafe { map_over(self.address, self.length, flags, file.as_raw_fd()) }?;
+        unsafe { map_over(self.address, self.length, MapFlags::SHARED, Some(file)) }?;
         self.want_huge_pages();
         Ok(())
     }
@@ -218,9 +200,8 @@ impl Pages<'_> {
     /// # Safety
     /// No one may use the pages.
     pub unsafe fn clear(self) -> io::Result<()> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: the mapping owns the pages, and the caller vouches that they have no users.
-        unsafe { map_over(self.address, self.length, flags, -1) }
+        unsafe { map_over(self.address, self.length, MapFlags::PRIVATE, None) }
     }
 
     /// Makes them inaccessible.
@@ -229,14 +210,14 @@ impl Pages<'_> {
     /// No one may use the pages.
     pub unsafe fn close(self) {
         // SAFETY: the mapping owns the pages, and the caller vouches that they have no users.
-        unsafe { libc::mprotect(self.address as *mut _, self.length, libc::PROT_NONE) };
+        let _ = unsafe { mprotect(self.address as *mut _, self.length, MprotectFlags::empty()) };
     }
 
     /// Huge pages make the first touch of large memory several times cheaper.
     fn want_huge_pages(self) {
         if self.length >= HUGE_PAGE_THRESHOLD {
             // SAFETY: advice about a mapping of ours; a system without huge pages ignores it.
-            unsafe { libc::madvise(self.address as *mut _, self.length, libc::MADV_HUGEPAGE) };
+            let _ = unsafe { madvise(self.address as *mut _, self.length, Advice::LinuxHugepage) };
         }
     }
 }
@@ -246,20 +227,27 @@ impl Pages<'_> {
 /// # Safety
 /// A mapping must own the pages, and whoever uses them must expect the file's bytes.
 pub unsafe fn replace_privately(address: usize, length: usize, file: &File) -> io::Result<()> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE;
     // SAFETY: the caller vouches for the pages.
-    unsafe { map_over(address, length, flags, file.as_raw_fd()) }
+    unsafe { map_over(address, length, MapFlags::PRIVATE, Some(file)) }
 }
 
 /// # Safety
 /// A mapping must own the pages, and whoever uses them must expect what is mapped there.
-unsafe fn map_over(address: usize, length: usize, flags: i32, file: i32) -> io::Result<()> {
-    let flags = flags | libc::MAP_FIXED;
+unsafe fn map_over(
+    address: usize,
+    length: usize,
+    flags: MapFlags,
+    file: Option<&File>,
+) -> io::Result<()> {
+    let address = address as *mut _;
+    let flags = flags | MapFlags::FIXED | MapFlags::NORESERVE;
     // SAFETY: the caller vouches for the pages.
-    let mapped = unsafe { libc::mmap(address as *mut _, length, READ_WRITE, flags, file, 0) };
-    if mapped == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
+    unsafe {
+        match file {
+            Some(file) => mmap(address, length, READ_WRITE, flags, file, 0),
+            None => mmap_anonymous(address, length, READ_WRITE, flags),
+        }
+    }?;
     Ok(())
 }
 
@@ -284,6 +272,6 @@ impl Drop for Mapping {
 unsafe fn unmap(address: usize, length: usize) {
     if length > 0 {
         // SAFETY: the caller vouches for the range.
-        unsafe { libc::munmap(address as *mut _, length) };
+        let _ = unsafe { munmap(address as *mut _, length) };
     }
 }

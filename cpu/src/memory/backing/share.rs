@@ -13,12 +13,12 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use linux_raw_sys::{general, ioctl};
 use rustix::fs::SeekFrom;
+use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use rustix::mm::UserfaultfdFlags;
 use zeusm_process::Lazy;
 
@@ -28,8 +28,18 @@ use super::memory_file::memory_file;
 use crate::memory::room::has_room_for;
 use crate::system::PAGE;
 
-/// Protects pages, as opposed to ending the protection (Linux, `userfaultfd.h`).
-const UFFDIO_WRITEPROTECT_MODE_WP: u64 = 1;
+/// Requests and numbers of Linux's `userfaultfd.h`. Each request takes a structure of words.
+const GROUP: u8 = 0xaa;
+const API: Opcode = opcode::read_write::<[u64; 3]>(GROUP, 0x3f);
+const REGISTER: Opcode = opcode::read_write::<[u64; 4]>(GROUP, 0);
+const UNREGISTER: Opcode = opcode::read::<[u64; 2]>(GROUP, 1);
+const WAKE: Opcode = opcode::read::<[u64; 2]>(GROUP, 2);
+const PROTECT: Opcode = opcode::read_write::<[u64; 3]>(GROUP, 6);
+const VERSION: u64 = 0xaa;
+const FEATURE_PROTECT: u64 = 1;
+const REGISTER_PROTECT: u64 = 2;
+const DO_PROTECT: u64 = 1;
+const USER_MODE_ONLY: u32 = 1;
 
 /// Whether the system allows moving private memory into a file. Tries it on a page, and caches a permanent result.
 pub fn can_move() -> Result<(), ShareError> {
@@ -118,41 +128,26 @@ fn write(chunks: &[(u64, &[u8])], file: &File) -> io::Result<()> {
 /// While it lives, threads that write to the range block. When it is dropped, they write to the range as it is then.
 struct Protection {
     faults: OwnedFd,
-    range: general::uffdio_range,
+    /// The first address, and the length.
+    range: [u64; 2],
 }
 
 impl Protection {
     fn new(memory: Pages<'_>) -> Result<Self, ShareError> {
         let faults = open().map_err(ShareError::of("userfaultfd"))?;
-        let mut api = general::uffdio_api {
-            api: u64::from(general::UFFD_API),
-            features: u64::from(general::UFFD_FEATURE_PAGEFAULT_FLAG_WP),
-            ioctls: 0,
-        };
-        // SAFETY: the request takes this structure.
-        unsafe { control(&faults, ioctl::UFFDIO_API, &mut api) }
-            .map_err(ShareError::of("UFFDIO_API"))?;
-        let range = general::uffdio_range {
-            start: memory.address() as u64,
-            len: memory.length() as u64,
-        };
-        let mut register = general::uffdio_register {
-            range,
-            mode: u64::from(general::UFFDIO_REGISTER_MODE_WP),
-            ioctls: 0,
-        };
-        // SAFETY: the request takes this structure, whose pages are mapped.
-        unsafe { control(&faults, ioctl::UFFDIO_REGISTER, &mut register) }
-            .map_err(ShareError::of("UFFDIO_REGISTER"))?;
+        let [start, length] = [memory.address(), memory.length()].map(|it| it as u64);
+        // SAFETY: the requests take structures of so many words, and the pages are mapped.
+        unsafe {
+            control::<API, _>(&faults, [VERSION, FEATURE_PROTECT, 0])
+                .map_err(ShareError::of("UFFDIO_API"))?;
+            control::<REGISTER, _>(&faults, [start, length, REGISTER_PROTECT, 0])
+                .map_err(ShareError::of("UFFDIO_REGISTER"))?;
+        }
+        let range = [start, length];
         let protection = Self { faults, range };
         touch(memory);
-        let mut protect = general::uffdio_writeprotect {
-            range,
-            mode: UFFDIO_WRITEPROTECT_MODE_WP,
-        };
-        let request = ioctl::UFFDIO_WRITEPROTECT;
-        // SAFETY: the request takes this structure, whose pages are mapped.
-        unsafe { control(&protection.faults, request, &mut protect) }
+        // SAFETY: as above.
+        unsafe { control::<PROTECT, _>(&protection.faults, [start, length, DO_PROTECT]) }
             .map_err(ShareError::of("UFFDIO_WRITEPROTECT"))?;
         Ok(protection)
     }
@@ -162,9 +157,10 @@ impl Drop for Protection {
     fn drop(&mut self) {
         // Closing does both, but not while a child that was forked meanwhile has the descriptor as well. Pages of a file
         // that replaced the range are not registered.
-        for request in [ioctl::UFFDIO_UNREGISTER, ioctl::UFFDIO_WAKE] {
-            // SAFETY: both requests take this structure.
-            let _ = unsafe { control(&self.faults, request, &mut self.range) };
+        // SAFETY: both requests take the range.
+        unsafe {
+            let _ = control::<UNREGISTER, _>(&self.faults, self.range);
+            let _ = control::<WAKE, _>(&self.faults, self.range);
         }
     }
 }
@@ -179,22 +175,20 @@ fn touch(memory: Pages<'_>) {
 
 /// Opens a descriptor for faults in user and kernel mode, or in user mode only where the process lacks the privilege.
 fn open() -> io::Result<OwnedFd> {
-    let own = UserfaultfdFlags::from_bits_retain(general::UFFD_USER_MODE_ONLY);
+    let own = UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY);
     // SAFETY: faults of no page go to the descriptor until one is registered, and only `Protection` registers pages.
     let open = |flags| unsafe { rustix::mm::userfaultfd(UserfaultfdFlags::CLOEXEC | flags) };
     Ok(open(UserfaultfdFlags::empty()).or_else(|_| open(own))?)
 }
 
 /// # Safety
-/// The request must be one that reads and writes a structure of this type, of pages that are mapped.
-unsafe fn control<T>(faults: &OwnedFd, request: u32, argument: &mut T) -> io::Result<()> {
-    let (faults, request) = (faults.as_raw_fd(), libc::Ioctl::from(request));
+/// The request must be one that reads and writes so many words, about pages that are mapped.
+unsafe fn control<const REQUEST: Opcode, const WORDS: usize>(
+    faults: &OwnedFd,
+    mut words: [u64; WORDS],
+) -> io::Result<()> {
     // SAFETY: the caller vouches for the structure.
-    let result = unsafe { libc::ioctl(faults, request, std::ptr::from_mut(argument)) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    unsafe { ioctl(faults, Updater::<REQUEST, _>::new(&mut words)) }.map_err(Into::into)
 }
 
 #[cfg(test)]
