@@ -8,14 +8,13 @@
 //! Allocated memory that has not been touched yet still counts as available in a reading. So there is a second limit: the most
 //! that was ever available, which is the state before this process allocated any. It grows when other processes free memory:
 //! before an allocation is refused because of it, the touched pages are counted, which are available no more. Pages that have
-//! only been read are available still.
+//! only been read count, too, although they are available still: the system does not tell them apart in a short time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::reserved::{Reserved, add, allocated};
 use super::room::{usable, without_reserve};
 use super::share::Share;
-use super::touched::{touched, touched_at_most};
+use super::touched::touched;
 use crate::system::{clock, memory};
 
 /// From this size on, the reading must not be older than [`FRESH`].
@@ -36,10 +35,52 @@ static MOST: AtomicU64 = AtomicU64::new(0);
 /// When the last reading was taken, in nanoseconds of the process's clock.
 static READ_AT: AtomicU64 = AtomicU64::new(0);
 
-/// Accounts for `size` bytes, also in a device's share; `None`, with nothing accounted for, when the share or the machine does
-/// not have them.
-pub fn reserve(size: usize, share: Option<&'static Share>) -> Option<Reserved> {
-    Reserved::new(size, share, reserve_of_machine)
+/// The granted bytes of the process.
+static ALLOCATED: AtomicU64 = AtomicU64::new(0);
+
+fn allocated() -> u64 {
+    ALLOCATED.load(Ordering::Relaxed)
+}
+
+/// Adds to the granted bytes, up to `ceiling`.
+fn add(size: u64, ceiling: u64) -> bool {
+    let more = |before: u64| before.checked_add(size).filter(|after| *after <= ceiling);
+    ALLOCATED
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+        .is_ok()
+}
+
+/// Bytes that were granted, of the machine and of a device's share of it, which their owner gives back when it drops them.
+#[derive(Debug)]
+pub struct Reserved {
+    size: usize,
+    share: Option<&'static Share>,
+}
+
+impl Reserved {
+    /// Accounts for `size` bytes, also in a device's share; `None`, with nothing accounted for, when the share or the machine does
+    /// not have them.
+    pub fn new(size: usize, share: Option<&'static Share>) -> Option<Self> {
+        if !share.is_none_or(|share| share.reserve(size)) {
+            return None;
+        }
+        if reserve_of_machine(size as u64) {
+            return Some(Self { size, share });
+        }
+        if let Some(share) = share {
+            share.release(size);
+        }
+        None
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        ALLOCATED.fetch_sub(self.size as u64, Ordering::Relaxed);
+        if let Some(share) = self.share {
+            share.release(self.size);
+        }
+    }
 }
 
 fn reserve_of_machine(size: u64) -> bool {
@@ -68,16 +109,10 @@ pub fn free() -> u64 {
 
 /// The limit for [`allocated`] after [`MOST`] was compared with what is `available` and what is touched.
 fn raised_ceiling(available: u64) -> u64 {
-    let most_with = |touched: u64| {
-        // Pages that were touched or freed during the count are not available in one of the two readings.
-        let available = available.min(usable());
-        available.saturating_add(touched)
-    };
-    let at_most = touched_at_most();
-    if most_with(at_most) > MOST.load(Ordering::Relaxed) {
-        // The system may have merged an area with other memory, whose pages are then counted, too.
-        MOST.fetch_max(most_with(touched().min(at_most)), Ordering::Relaxed);
-    }
+    let touched = touched();
+    // Pages that were touched or freed during the count are not available in one of the two readings.
+    let most = available.min(usable()).saturating_add(touched);
+    MOST.fetch_max(most, Ordering::Relaxed);
     read().0
 }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
+use super::accounting::Reserved;
 use super::backing::{Backing, Export, Form, Record};
 use super::indirect::{self, Indirect};
 use super::pins::PinCount;
 use super::request::Request;
-use super::reserved::Reserved;
 use crate::abi::result::ZeResult;
 use crate::check::Watch;
 
@@ -16,13 +16,8 @@ use crate::check::Watch;
 #[derive(Debug)]
 pub struct Allocation {
     backing: Backing,
-    size: usize,
-    kind: sys::ze_memory_type_t,
     id: u64,
-    context: u64,
-    device: u64,
-    /// Whether it was allocated to be exported as a file descriptor.
-    exportable: bool,
+    request: Request,
     /// The submitted commands that use it.
     pins: PinCount,
     /// The bytes that it takes; none of memory of another process or file.
@@ -39,12 +34,8 @@ impl Allocation {
     ) -> Self {
         Self {
             backing,
-            size: request.size,
-            kind: request.kind,
             id,
-            context: request.context,
-            device: request.device,
-            exportable: request.exportable,
+            request: *request,
             pins: PinCount::default(),
             _reserved: reserved,
         }
@@ -52,7 +43,7 @@ impl Allocation {
 
     /// Whether it was allocated to be exported as a file descriptor.
     pub fn is_exportable(&self) -> bool {
-        self.exportable
+        self.request.exportable
     }
 
     /// Address of the first byte.
@@ -62,7 +53,7 @@ impl Allocation {
 
     /// Size in bytes, as asked for.
     pub fn size(&self) -> usize {
-        self.size
+        self.request.size
     }
 
     /// The page size that its properties report. SYCL's pools ask for that of one allocation, and take every allocation to begin
@@ -73,7 +64,7 @@ impl Allocation {
 
     /// Host, device or shared.
     pub fn kind(&self) -> sys::ze_memory_type_t {
-        self.kind
+        self.request.kind
     }
 
     /// An id that is unique among the process's past and present allocations.
@@ -83,12 +74,12 @@ impl Allocation {
 
     /// The id of the context that owns it.
     pub fn context(&self) -> u64 {
-        self.context
+        self.request.context
     }
 
     /// The handle of the device that it was allocated for, or 0.
     pub fn device(&self) -> u64 {
-        self.device
+        self.request.device
     }
 
     /// The checker's side of it, when the checker is on.
@@ -115,8 +106,8 @@ impl Allocation {
         let record = |offset: usize| Record {
             id: self.id,
             offset: offset as u64,
-            size: self.size as u64,
-            kind: self.kind,
+            size: self.request.size as u64,
+            kind: self.request.kind,
         };
         self.backing.export(record)
     }

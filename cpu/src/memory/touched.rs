@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Weak};
 
-use zeusm_process::maps::{self, Mapping as Area};
 use zeusm_process::{Local, Mutex, OwnFile};
 
 use super::map;
@@ -35,42 +34,11 @@ fn in_files(files: &[Weak<OwnFile>]) -> u64 {
         .sum()
 }
 
-/// The bytes of the pages of all allocations that are in memory. The system looks at each page of the process, which takes tens
-/// of milliseconds per GiB of small pages.
+/// The bytes of the pages of all allocations that are in memory, pages that have only been read among them; takes a millisecond or
+/// less per GiB.
 pub fn touched() -> u64 {
-    in_memory(&map::pages()) + in_files(&FILES.get_or_default().lock())
-}
-
-/// The same with the pages that have only been read, and so never less; takes a millisecond or less per GiB.
-pub fn touched_at_most() -> u64 {
     map::pages().into_iter().map(resident).sum::<usize>() as u64
         + in_files(&FILES.get_or_default().lock())
-}
-
-/// The bytes of the pages of some ranges, in ascending order, that are in memory. Anonymous pages that have only been read are
-/// not: they are the system's one page of zeros, which `mincore` tells from no other.
-fn in_memory(ranges: &[Range<usize>]) -> u64 {
-    let mut bytes = 0;
-    if !ranges.is_empty() {
-        maps::mappings_with_resident(|area, resident| bytes += in_area(ranges, &area, resident));
-    }
-    bytes as u64
-}
-
-/// The same for the parts of the ranges in an area, which has so many bytes in memory at all. What the system tells of an area is
-/// the most that they have, as it may have merged them with other memory.
-fn in_area(ranges: &[Range<usize>], area: &Area, all: usize) -> usize {
-    let first = ranges.partition_point(|range| range.end <= area.range.start);
-    let inside = ranges[first..]
-        .iter()
-        .take_while(|range| range.start < area.range.end)
-        .map(|range| range.start.max(area.range.start)..range.end.min(area.range.end));
-    if area.has_file {
-        inside.map(resident).sum()
-    } else {
-        let length: usize = inside.map(|part| part.len()).sum();
-        length.min(all)
-    }
 }
 
 /// The bytes of a range for which the system has pages: of a file, whether this process has accessed them or not. None if it is
@@ -96,21 +64,6 @@ mod tests {
     use super::super::backing::{Mapping, memory_file, own_memory_file};
     use super::*;
 
-    const HUGE_PAGE: usize = 2 << 20;
-
-    /// A mapping between inaccessible ones, so that the system does not merge it with those of other tests.
-    fn apart(length: usize) -> [Mapping; 3] {
-        let mut rest = Mapping::anonymous(length + 2 * HUGE_PAGE, HUGE_PAGE).unwrap();
-        let before = rest.split(HUGE_PAGE).unwrap();
-        let mapping = rest.split(length).unwrap();
-        // SAFETY: no one uses them.
-        unsafe {
-            before.pages().close();
-            rest.pages().close();
-        }
-        [mapping, before, rest]
-    }
-
     fn range(mapping: &Mapping) -> Range<usize> {
         mapping.address()..mapping.address() + mapping.length()
     }
@@ -120,35 +73,15 @@ mod tests {
         unsafe { ((mapping.address() + page * PAGE) as *mut u8).write_volatile(1) };
     }
 
-    fn read(mapping: &Mapping) {
-        for page in range(mapping).step_by(PAGE) {
-            // SAFETY: the page is in the mapping.
-            assert_eq!(unsafe { (page as *const u8).read_volatile() }, 0);
-        }
-    }
-
     #[test]
-    fn only_pages_that_were_written_are_in_memory() {
+    fn pages_that_were_written_are_in_memory() {
         // Less than a huge page, so that each page is one.
-        let [small, ..] = apart(100 * PAGE);
-        // If the system has huge pages, it has one of zeros, too.
-        let [large, ..] = apart(4 * HUGE_PAGE);
-        let mut ranges = [range(&small), range(&large)];
-        ranges.sort_by_key(|range| range.start);
-        assert_eq!(in_memory(&ranges), 0);
-        read(&small);
-        read(&large);
-        assert_eq!(in_memory(&ranges), 0);
+        let mapping = Mapping::anonymous(100 * PAGE, PAGE).unwrap();
+        assert_eq!(resident(range(&mapping)), 0);
         for page in [0, 7, 99] {
-            write(&small, page);
+            write(&mapping, page);
         }
-        assert_eq!(in_memory(&ranges), 3 * PAGE as u64);
-        assert!(resident(range(&small)) >= 3 * PAGE, "the faster count");
-        let part = small.address() + 7 * PAGE..small.address() + 9 * PAGE;
-        assert_eq!(in_memory(&[part]), 2 * PAGE as u64, "at most");
-        write(&large, 0);
-        let used = in_memory(&[range(&large)]);
-        assert!((PAGE as u64..=HUGE_PAGE as u64).contains(&used));
+        assert_eq!(resident(range(&mapping)), 3 * PAGE);
     }
 
     #[test]
@@ -157,7 +90,7 @@ mod tests {
         let [one, other] = [(); 2].map(|()| Mapping::of_file(&file, 0, 100 * PAGE).unwrap());
         write(&one, 0);
         write(&one, 7);
-        assert_eq!(in_memory(&[range(&other)]), 2 * PAGE as u64);
+        assert_eq!(resident(range(&other)), 2 * PAGE);
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Mapping {
     pub unsafe fn move_over(self, address: usize) -> io::Result<()> {
         let (own, to) = (self.address as *mut _, address as *mut _);
         // SAFETY: this mapping owns its pages, and the caller vouches for the others.
-        unsafe { mremap_fixed(own, self.length, self.length, MremapFlags::empty(), to) }?;
+        unsafe { mremap_fixed(own, self.length, self.length, MremapFlags::MAYMOVE, to) }?;
         std::mem::forget(self);
         Ok(())
     }
