@@ -28,8 +28,8 @@ use std::ptr;
 use common::{Context, Kind, MIB, Memory, OK, bytes, bytes_mut, pattern};
 use level_zero_sys as sys;
 use process::{alone, alone_with, in_child};
-use rustix::ioctl::opcode;
 use runtime::{call, must};
+use rustix::ioctl::opcode;
 
 /// A control group with 300 MiB of memory that this process is in; `None` where it cannot make one.
 fn group(name: &str) -> Option<PathBuf> {

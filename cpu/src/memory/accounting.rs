@@ -13,7 +13,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::room::{usable, without_reserve};
-use super::share::Share;
+use super::share::{Reserved, Share, add, allocated};
 use super::touched::touched;
 use crate::system::{clock, memory};
 
@@ -35,52 +35,10 @@ static MOST: AtomicU64 = AtomicU64::new(0);
 /// When the last reading was taken, in nanoseconds of the process's clock.
 static READ_AT: AtomicU64 = AtomicU64::new(0);
 
-/// The granted bytes of the process.
-static ALLOCATED: AtomicU64 = AtomicU64::new(0);
-
-fn allocated() -> u64 {
-    ALLOCATED.load(Ordering::Relaxed)
-}
-
-/// Adds to the granted bytes, up to `ceiling`.
-fn add(size: u64, ceiling: u64) -> bool {
-    let more = |before: u64| before.checked_add(size).filter(|after| *after <= ceiling);
-    ALLOCATED
-        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-        .is_ok()
-}
-
-/// Bytes that were granted, of the machine and of a device's share of it, which their owner gives back when it drops them.
-#[derive(Debug)]
-pub struct Reserved {
-    size: usize,
-    share: Option<&'static Share>,
-}
-
-impl Reserved {
-    /// Accounts for `size` bytes, also in a device's share; `None`, with nothing accounted for, when the share or the machine does
-    /// not have them.
-    pub fn new(size: usize, share: Option<&'static Share>) -> Option<Self> {
-        if !share.is_none_or(|share| share.reserve(size)) {
-            return None;
-        }
-        if reserve_of_machine(size as u64) {
-            return Some(Self { size, share });
-        }
-        if let Some(share) = share {
-            share.release(size);
-        }
-        None
-    }
-}
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        ALLOCATED.fetch_sub(self.size as u64, Ordering::Relaxed);
-        if let Some(share) = self.share {
-            share.release(self.size);
-        }
-    }
+/// Accounts for `size` bytes, also in a device's share; `None`, with nothing accounted for, when the share or the machine does
+/// not have them.
+pub fn reserve(size: usize, share: Option<&'static Share>) -> Option<Reserved> {
+    Reserved::new(size, share, reserve_of_machine)
 }
 
 fn reserve_of_machine(size: u64) -> bool {

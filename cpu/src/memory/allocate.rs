@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use super::accounting::Reserved;
 use super::allocation::Allocation;
 use super::backing::{Backing, Record};
-use super::map;
 use super::request::{Request, next_id};
+use super::share::Reserved;
+use super::{accounting, map};
 use crate::check::Properties;
 use crate::system::PAGE;
 
@@ -17,7 +17,7 @@ use crate::system::PAGE;
 pub fn allocate(request: &Request) -> Option<usize> {
     // Every allocation has pages of its own.
     let bytes = request.size.checked_next_multiple_of(PAGE)?;
-    let reserved = Reserved::new(bytes, request.share)?;
+    let reserved = accounting::reserve(bytes, request.share)?;
     let backing = Backing::new(request.size, request.alignment, request.exportable)?;
     insert(backing, Some(reserved), request)
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use super::accounting::Reserved;
 use super::backing::{Backing, Export, Form, Record};
 use super::indirect::{self, Indirect};
 use super::pins::PinCount;
 use super::request::Request;
+use super::share::Reserved;
 use crate::abi::result::ZeResult;
 use crate::check::Watch;
 

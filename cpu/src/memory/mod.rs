@@ -17,7 +17,6 @@ mod share;
 mod span;
 mod touched;
 
-pub use accounting::Reserved;
 pub use allocate::{allocate, import, import_file};
 pub use allocation::{Allocation, Pin};
 pub use backing::{
@@ -26,7 +25,7 @@ pub use backing::{
 };
 pub use map::{find, remove, remove_context};
 pub use request::{Request, next_id};
-pub use share::Share;
+pub use share::{Reserved, Share};
 pub use span::Span;
 pub use touched::count_file;
 

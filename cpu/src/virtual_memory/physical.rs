@@ -15,8 +15,8 @@ use crate::context::Context;
 use crate::device::{self, Device, check_external};
 use crate::handle::{object, register, retire};
 use crate::memory::{
-    Export, Mapping, Part, Record, Reserved, Share, ShareError, count_file, exports, next_id,
-    own_memory_file, reopen,
+    Export, Mapping, Part, Record, Reserved, Share, ShareError, accounting, count_file, exports,
+    next_id, own_memory_file, reopen,
 };
 
 /// `ze_physical_mem_flags_t` up to 1.17.
@@ -43,7 +43,7 @@ impl PhysicalMemory {
     /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` when the machine, or the device's share of it, has not enough; the system's error
     /// for its file, described.
     fn new(size: usize, share: Option<&'static Share>) -> ZeResult<Self> {
-        let reserved = Reserved::new(size, share);
+        let reserved = accounting::reserve(size, share);
         let reserved = reserved.ok_or(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)?;
         let file = own_memory_file(exports::file_length(size)).map_err(ShareError::report)?;
         let file = Arc::new(file);
