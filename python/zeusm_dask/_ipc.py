@@ -18,6 +18,7 @@ from typing import Any
 import zeusm
 import zeusm.memory
 from distributed import Worker, WorkerPlugin
+from zeusm._pickling import CLASSES
 from zeusm.memory import IPCError, IPCMemoryHandle
 
 logger = logging.getLogger("distributed.zeusm")
@@ -26,11 +27,6 @@ logger = logging.getLogger("distributed.zeusm")
 SMALLEST = 1 << 16
 #: The key in the handshake.
 KEY = "zeusm"
-CLASSES = {
-    "device": zeusm.memory.MemoryUSMDevice,
-    "shared": zeusm.memory.MemoryUSMShared,
-    "host": zeusm.memory.MemoryUSMHost,
-}
 
 #: Whether the data in hand are kept until the receiver has acknowledged them.
 _is_kept: ContextVar[bool] = ContextVar("zeusm_is_kept", default=False)
