@@ -9,7 +9,7 @@
 //! - `pins`, `errors`; `shown`: objects as the text of messages; `imports`: NumPy and its like;
 //! - `dpctl`: dpctl's types, capsules and queues;
 //! - `parse`: conversion of Python arguments to Rust types;
-//! - `resolve`: the context, the device and the SYCL queue of an argument;
+//! - `resolve`: the context, the device and the SYCL queue of an argument; `pointer`: the attributes of a pointer;
 //! - `in_flight`, `transfer`, `event`: submitting operations, and waiting for them;
 //! - `memory`, `pool`: the classes of memory objects and of pools;
 //! - `history`: what was allocated, by whom;
@@ -40,6 +40,7 @@ mod memory;
 mod parking;
 mod parse;
 mod pins;
+mod pointer;
 mod pool;
 mod resolve;
 mod runtime;
@@ -59,8 +60,8 @@ mod _zeusm {
 
     #[pymodule_export]
     use super::array::{
-        PyPointerAttributes, UsmArray, as_usm_array, asarray, empty, from_dlpack,
-        from_sycl_usm_array_interface, pointer_attributes, shared_queue,
+        UsmArray, as_usm_array, asarray, empty, from_dlpack, from_sycl_usm_array_interface,
+        shared_queue,
     };
     #[pymodule_export]
     use super::construct::as_usm_memory;
@@ -77,6 +78,8 @@ mod _zeusm {
     use super::machine::{gpu_nodes, group_limit};
     #[pymodule_export]
     use super::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, PyMemory};
+    #[pymodule_export]
+    use super::pointer::{PyPointerAttributes, pointer_attributes};
     #[pymodule_export]
     use super::pool::{
         PyMemoryPool, PyPoolReport, PyPoolScope, PyPoolStatistics, get_pool, set_memory_limit,

@@ -7,8 +7,6 @@
 //! - `host`: copies from and to NumPy;
 //! - `plan`: what array a call asks for; `make`: the makers that execute a plan;
 //! - `create`, `dlpack_export`, `dlpack_import`, `views`, `assign`, `pickling`, `scalar`: functions and methods.
-//!
-//! `pointer` has the attributes of any pointer.
 
 pub(crate) mod adopt;
 mod assign;
@@ -23,7 +21,6 @@ mod make;
 mod operators;
 mod pickling;
 mod plan;
-mod pointer;
 mod properties;
 mod scalar;
 mod views;
@@ -32,4 +29,3 @@ pub(crate) use class::UsmArray;
 pub(crate) use create::{asarray, empty};
 pub(crate) use dlpack_import::from_dlpack;
 pub(crate) use interface::{as_usm_array, from_sycl_usm_array_interface, shared_queue};
-pub(crate) use pointer::{PyPointerAttributes, pointer_attributes};

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 use super::places::{NONE, Places};
 use super::state::State;
 use crate::stacks::{self, Frame, Stack};
-use zeusm::history::{Action, Event, Failure, Place, Thread};
+use zeusm::history::{Action, Event, Place, Thread};
 
 /// The names of the actions; an action is its index.
 const ACTIONS: [(&str, Action); 6] = [
@@ -184,20 +184,12 @@ impl<'a> HistoryColumns<'a> {
         let failures = PyList::empty(py);
         let recorded = self.state.recording.as_ref();
         for failure in recorded.map_or(&[][..], |recording| &recording.failures) {
-            let Failure {
-                event,
-                message,
-                cached,
-                in_use,
-                free,
-                ..
-            } = failure;
             let entry = PyDict::new(py);
-            entry.set_item("event", event)?;
-            entry.set_item("message", message)?;
-            entry.set_item("cached", cached)?;
-            entry.set_item("in_use", in_use)?;
-            entry.set_item("free", free.map_or(NONE, |free| free as i64))?;
+            entry.set_item("event", failure.event)?;
+            entry.set_item("message", &failure.message)?;
+            entry.set_item("cached", failure.cached)?;
+            entry.set_item("in_use", failure.in_use)?;
+            entry.set_item("free", failure.free.map_or(NONE, |free| free as i64))?;
             failures.append(entry)?;
         }
         Ok(failures)
