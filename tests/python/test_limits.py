@@ -11,17 +11,17 @@ pytestmark = pytest.mark.once
 INTEL_OPENCL = {"OCL_ICD_FILENAMES": str(Path(sys.prefix, "lib", "libintelocl.so"))}
 
 
-def has_the_fault(program, *, seconds=20, tries=3, env=None):
-    """Whether the program once ends with an error, or does not end. Without zeusm the fault cannot be zeusm's."""
+def has_the_fault(program, *, says="", seconds=20, tries=3, env=None):
+    """Whether the program once ends with an error that says so, or does not end."""
     for _ in range(tries):
         try:
             command = [sys.executable, "-c", program]
             ended = subprocess.run(
-                command, env=env, timeout=seconds, capture_output=True, check=False
+                command, env=env, timeout=seconds, capture_output=True, text=True, check=False
             )
         except subprocess.TimeoutExpired:
             return True
-        if ended.returncode != 0:
+        if ended.returncode != 0 and says in ended.stderr:
             return True
     return False
 
@@ -35,3 +35,51 @@ dpnp.sort(numbers{}).sycl_queue.wait()
 """
     assert not has_the_fault(program.format(".astype('i4')"), tries=1, env=INTEL_OPENCL)
     assert has_the_fault(program.format(""), env=INTEL_OPENCL), "the row of the sort is obsolete"
+
+
+def test_onemkl_on_the_gpu_of_the_cpu_runtime():
+    program = """
+import zeusm, dpnp
+
+dpnp.fft.fft(dpnp.ones(8, device="level_zero:gpu"))
+"""
+    told = "the row of oneMKL is obsolete"
+    assert has_the_fault(program, says="unknown GPU architecture", env={}), told
+
+
+def test_arrays_of_dpnp_without_dimensions_are_exported_read_only():
+    program = """
+import dpnp
+
+dpnp.from_dlpack(dpnp.asarray(1.0, device="opencl:cpu"))[()] = 2
+"""
+    told = "the row of 0-d arrays is obsolete"
+    assert has_the_fault(program, says="read-only", env=INTEL_OPENCL), told
+
+
+def test_to_device_copies_old_bytes():
+    program = """
+import dpctl, dpnp
+
+here, there = dpctl.SyclQueue("opencl:cpu"), dpctl.SyclQueue("opencl:cpu")
+array = dpnp.zeros(1 << 24, sycl_queue=here)
+for _ in range(10):
+    for _ in range(20):
+        dpnp.add(array, 1, out=array)
+    copy = dpnp.asnumpy(array.to_device(there))
+    here.wait()
+    assert (copy == dpnp.asnumpy(array)).all(), "old bytes"
+"""
+    told = "the row of to_device is obsolete"
+    assert has_the_fault(program, says="old bytes", seconds=120, env=INTEL_OPENCL), told
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the module has another name")
+def test_sub_interpreters():
+    program = """
+import _xxsubinterpreters as interpreters
+
+for _ in range(2):
+    interpreters.run_string(interpreters.create(), "import numpy, dpctl")
+"""
+    assert has_the_fault(program, says="ImportError", env={}), "the row of these is obsolete"
