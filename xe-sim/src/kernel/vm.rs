@@ -75,11 +75,7 @@ fn bind_one(device: &Device, space: &AddressSpace, operation: &drm_xe_vm_bind_op
     match operation.op {
         DRM_XE_VM_BIND_OP_MAP | DRM_XE_VM_BIND_OP_MAP_USERPTR => {
             let backing = backing(device, operation)?;
-            if is_read_only(operation) {
-                space.bind_read_only(address, length, backing);
-            } else {
-                space.bind(address, length, backing);
-            }
+            space.bind(address, length, backing, !is_read_only(operation));
         }
         DRM_XE_VM_BIND_OP_UNMAP => space.unbind(address, length),
         // Buffers are always resident, so there is nothing to migrate.

@@ -69,7 +69,7 @@ pub(super) fn plain(address: u64) -> u64 {
 /// The target of an atomic operation, which must be naturally aligned memory of a buffer.
 pub(super) fn atomic_place<T>(ranges: &Ranges, address: u64) -> Result<*mut T, PageFault> {
     let access = "atomic operation";
-    match find_writable(ranges, address, access)? {
+    match find(ranges, address, access, true)? {
         Place::Buffer(at, length)
             if length >= size_of::<T>() as u64 && at.cast::<T>().is_aligned() =>
         {
@@ -79,46 +79,26 @@ pub(super) fn atomic_place<T>(ranges: &Ranges, address: u64) -> Result<*mut T, P
     }
 }
 
-/// Resolves an address for reading, up to the end of its range.
+/// Resolves an address up to the end of its range, which must be writable if the access writes.
 pub(super) fn find(
     ranges: &Ranges,
     address: u64,
     access: &'static str,
+    writes: bool,
 ) -> Result<Place, PageFault> {
-    locate(ranges, address, access).map(|(place, _)| place)
-}
-
-/// Like [`find`], for writing.
-pub(super) fn find_writable(
-    ranges: &Ranges,
-    address: u64,
-    access: &'static str,
-) -> Result<Place, PageFault> {
-    let (place, writable) = locate(ranges, address, access)?;
-    let address = plain(address);
-    if writable {
-        Ok(place)
-    } else {
-        Err(PageFault { address, access })
-    }
-}
-
-/// Resolves an address, and says whether its range is writable.
-fn locate(ranges: &Ranges, address: u64, access: &'static str) -> Result<(Place, bool), PageFault> {
     let address = plain(address);
     let fault = PageFault { address, access };
     let (start, range) = ranges.range(..=address).next_back().ok_or(fault)?;
     let inside = address - start;
-    if inside >= range.length {
+    if inside >= range.length || (writes && !range.writable) {
         return Err(fault);
     }
     let length = range.length - inside;
-    let place = match &range.backing {
+    Ok(match &range.backing {
         Backing::Buffer(buffer, offset) => Place::Buffer(buffer.at(offset + inside), length),
         Backing::User(start) => Place::User(start + inside, length),
         Backing::Null => Place::Null(length),
-    };
-    Ok((place, range.writable))
+    })
 }
 
 /// Removes an address range from the bindings; partially covered bindings keep their head or tail. Returns the removed

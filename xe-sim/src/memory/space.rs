@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use parking_lot::RwLock;
 
 use super::budget;
-use super::ranges::{
-    Backing, PageFault, Place, Range, Ranges, atomic_place, cut, find, find_writable, plain,
-};
+use super::ranges::{Backing, PageFault, Place, Range, Ranges, atomic_place, cut, find, plain};
 use super::user::{read_user, write_user};
 
 /// The size of the bounce buffer for copies from or to user memory, and of a repeated fill pattern.
@@ -27,7 +25,7 @@ macro_rules! atomics {
         /// Stores with release semantics.
         pub(crate) fn $store(&self, address: u64, word: $word) -> Result<(), PageFault> {
             let ranges = self.ranges.read();
-            match find_writable(&ranges, address, "write")? {
+            match find(&ranges, address, "write", true)? {
                 Place::Buffer(to, $bytes) if to.cast::<$word>().is_aligned() => {
                     // SAFETY: the place has these bytes, aligned, and is bound while the lock is held.
                     unsafe { <$atomic>::from_ptr(to.cast()) }.store(word, Ordering::Release);
@@ -54,16 +52,8 @@ macro_rules! atomics {
 }
 
 impl AddressSpace {
-    pub(crate) fn bind(&self, address: u64, length: u64, backing: Backing) {
-        self.insert(address, length, backing, true);
-    }
-
-    /// Binds memory that the GPU only reads.
-    pub(crate) fn bind_read_only(&self, address: u64, length: u64, backing: Backing) {
-        self.insert(address, length, backing, false);
-    }
-
-    fn insert(&self, address: u64, length: u64, backing: Backing, writable: bool) {
+    /// Binds memory, which the GPU only reads unless it is writable.
+    pub(crate) fn bind(&self, address: u64, length: u64, backing: Backing, writable: bool) {
         let range = Range {
             length,
             backing,
@@ -96,8 +86,8 @@ impl AddressSpace {
         while done < length {
             let (target, source) = (to + done, from + done);
             let ranges = self.ranges.read();
-            let destination = find_writable(&ranges, target, "copy to")?;
-            let origin = find(&ranges, source, "copy from")?;
+            let destination = find(&ranges, target, "copy to", true)?;
+            let origin = find(&ranges, source, "copy from", false)?;
             let piece = (length - done)
                 .min(destination.length())
                 .min(origin.length());
@@ -133,7 +123,7 @@ impl AddressSpace {
     /// Loads a dword that the program or another engine may write concurrently. The load has acquire semantics.
     pub(crate) fn load(&self, address: u64) -> Result<u32, PageFault> {
         let ranges = self.ranges.read();
-        match find(&ranges, address, "read")? {
+        match find(&ranges, address, "read", false)? {
             Place::Buffer(from, 4..) if from.cast::<u32>().is_aligned() => {
                 // SAFETY: the place has four bytes, aligned, and is bound while the lock is held.
                 Ok(unsafe { AtomicU32::from_ptr(from.cast()) }.load(Ordering::Acquire))
@@ -157,7 +147,7 @@ fn read_from(ranges: &Ranges, address: u64, bytes: &mut [u8]) -> Result<(), Page
     let mut done = 0;
     while done < bytes.len() {
         let at = address + done as u64;
-        let place = find(ranges, at, access)?;
+        let place = find(ranges, at, access, false)?;
         let part = &mut bytes[done..];
         let length = part.len().min(place.length() as usize);
         let part = &mut part[..length];
@@ -186,7 +176,7 @@ fn write_to(ranges: &Ranges, address: u64, bytes: &[u8]) -> Result<(), PageFault
     let mut done = 0;
     while done < bytes.len() {
         let at = address + done as u64;
-        let place = find_writable(ranges, at, access)?;
+        let place = find(ranges, at, access, true)?;
         let part = &bytes[done..];
         let part = &part[..part.len().min(place.length() as usize)];
         match place {

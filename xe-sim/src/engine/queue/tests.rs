@@ -16,7 +16,7 @@ const MI_FLUSH_DW: u32 = 0x26 << 23;
 fn completes(class: EngineClass, dwords: &[u32]) -> bool {
     let space = Arc::new(AddressSpace::default());
     let buffer = Arc::new(Buffer::new(4096, None).unwrap());
-    space.bind(BATCH, 4096, Backing::Buffer(buffer, 0));
+    space.bind(BATCH, 4096, Backing::Buffer(buffer, 0), true);
     for (at, word) in (BATCH..)
         .step_by(4)
         .zip(dwords.iter().chain(&[BATCH_BUFFER_END]))

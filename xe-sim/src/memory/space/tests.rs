@@ -15,9 +15,9 @@ fn buffer() -> Arc<Buffer> {
 fn copies_go_over_bindings_and_into_the_programs_memory() {
     let space = AddressSpace::default();
     let mut own = vec![0u8; 8192];
-    space.bind(0x10000, 4096, Backing::Buffer(buffer(), 0));
-    space.bind(0x11000, 4096, Backing::Buffer(buffer(), 4096));
-    space.bind(0x20000, 8192, Backing::User(own.as_mut_ptr() as u64));
+    space.bind(0x10000, 4096, Backing::Buffer(buffer(), 0), true);
+    space.bind(0x11000, 4096, Backing::Buffer(buffer(), 4096), true);
+    space.bind(0x20000, 8192, Backing::User(own.as_mut_ptr() as u64), true);
     space.fill(0x10000, &[1, 2, 3], 8192).unwrap();
     space.copy(0x20000, 0xffff_0000_0001_0000, 8192).unwrap();
     assert!(
@@ -30,7 +30,7 @@ fn copies_go_over_bindings_and_into_the_programs_memory() {
 #[test]
 fn what_is_not_bound_faults() {
     let space = AddressSpace::default();
-    space.bind(0x10000, 8192, Backing::Buffer(buffer(), 0));
+    space.bind(0x10000, 8192, Backing::Buffer(buffer(), 0), true);
     space.unbind(0x10800 & !4095, 4096);
     let fault = space.write(0x10000, &[0]).unwrap_err();
     assert_eq!(fault.address, 0x10000);
@@ -45,7 +45,7 @@ fn what_is_not_bound_faults() {
 #[test]
 fn writes_to_read_only_bindings_fault() {
     let space = AddressSpace::default();
-    space.bind_read_only(0, 0x3000, Backing::Buffer(buffer(), 0));
+    space.bind(0, 0x3000, Backing::Buffer(buffer(), 0), false);
     space.unbind(0x1000, 0x1000);
     for at in [0, 0x2000] {
         assert_eq!(space.load(at), Ok(0));
@@ -67,7 +67,7 @@ fn writes_to_read_only_bindings_fault() {
 #[test]
 fn memory_that_the_program_gave_back_faults() {
     let space = AddressSpace::default();
-    space.bind(0x10000, 4096, Backing::User(4096));
+    space.bind(0x10000, 4096, Backing::User(4096), true);
     assert!(space.read(0x10000, &mut [0; 4]).is_err());
     assert!(space.write(0x10000, &[0; 4]).is_err());
 }
@@ -76,7 +76,7 @@ fn memory_that_the_program_gave_back_faults() {
 fn a_stretch_taken_out_leaves_head_and_tail() {
     let space = AddressSpace::default();
     let buffer = buffer();
-    space.bind(0, 0x4000, Backing::Buffer(Arc::clone(&buffer), 0));
+    space.bind(0, 0x4000, Backing::Buffer(Arc::clone(&buffer), 0), true);
     space.store(0x3000, 7).unwrap();
     space.unbind(0x1000, 0x1000);
     assert_eq!(space.load(0x3000).unwrap(), 7);
@@ -86,7 +86,7 @@ fn a_stretch_taken_out_leaves_head_and_tail() {
 #[test]
 fn atomic_operations_change_one_word() {
     let space = AddressSpace::default();
-    space.bind(0, 4096, Backing::Buffer(buffer(), 0));
+    space.bind(0, 4096, Backing::Buffer(buffer(), 0), true);
     space.store_wide(8, u64::MAX - 1).unwrap();
     space.update_wide(8, |old| old.wrapping_add(1)).unwrap();
     space.update(8, |old| old & 0xff).unwrap();
@@ -98,7 +98,7 @@ fn atomic_operations_change_one_word() {
 fn loads_of_user_memory_and_binds_do_not_block_each_other() {
     let space = Arc::new(AddressSpace::default());
     let own = Arc::new([7u32; 1024]);
-    space.bind(0x10000, 4096, Backing::User(own.as_ptr() as u64));
+    space.bind(0x10000, 4096, Backing::User(own.as_ptr() as u64), true);
     let (done, ends) = mpsc::channel();
     for _ in 0..2 {
         let (space, own, done) = (Arc::clone(&space), Arc::clone(&own), done.clone());
@@ -113,7 +113,7 @@ fn loads_of_user_memory_and_binds_do_not_block_each_other() {
     // The thread ends with the last reader, which owns the space.
     thread::spawn(move || {
         while let Some(space) = binds.upgrade() {
-            space.bind(0x20000, 4096, Backing::Null);
+            space.bind(0x20000, 4096, Backing::Null, true);
         }
     });
     for _ in 0..2 {
