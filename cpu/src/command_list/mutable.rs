@@ -57,7 +57,7 @@ impl CommandList {
         let (command, _) = recording.command(id, flags)?;
         let changed = change(&*command.operation)?;
         self.check_access(&changed)?;
-        command.operation = changed.share();
+        command.operation = Arc::new(changed);
         Ok(())
     }
 }

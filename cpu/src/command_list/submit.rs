@@ -27,14 +27,20 @@ impl CommandList {
         let order = if self.in_order { Order::Barrier } else { order };
         match &self.role {
             Role::Immediate(immediate) => {
-                submit(&immediate.stream, operation, order, waits, event.as_deref())?;
+                submit(
+                    &immediate.stream,
+                    Arc::new(operation),
+                    order,
+                    waits,
+                    event.as_deref(),
+                )?;
                 immediate.synchronize_if_synchronous()
             }
             Role::Regular(recording) => {
                 let mut recording = recording.get().lock();
                 ensure(!recording.closed, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
                 recording.push(Command {
-                    operation: operation.share(),
+                    operation: Arc::new(operation),
                     order,
                     waits: waits.to_vec(),
                     event,
@@ -49,9 +55,9 @@ impl CommandList {
 ///
 /// # Errors
 /// Those of [`Operation::pin`]; nothing is submitted then.
-pub(super) fn submit<O: Operation + 'static>(
+pub(super) fn submit(
     stream: &Stream,
-    operation: O,
+    operation: Arc<dyn Operation>,
     order: Order,
     waits: &[Arc<Event>],
     event: Option<&Event>,

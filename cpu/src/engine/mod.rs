@@ -60,6 +60,7 @@
 //! # How it is tested
 //!
 //! `tests::simulation` runs seeded random programs on the engine with a fake native runtime and compares them with a reference.
+//! `tests::models` runs signals and the waiter's role in every interleaving of a few threads.
 //!
 //! A fork's child starts with a new engine.
 

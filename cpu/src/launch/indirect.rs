@@ -150,11 +150,11 @@ pub unsafe fn append_multiple_indirect(
         .enumerate()
         .map(|(index, kernel)| indirect(&resolve::<Kernel>(*kernel)?, groups.wrapping_add(index)));
     let launches = launches.collect::<ZeResult<_>>()?;
-    let operation = Arc::new(MultipleIndirect {
+    let operation = MultipleIndirect {
         launches,
         count: Span::new(count as usize, size_of::<u32>())?,
-    });
-    events.append(&list, operation as Arc<dyn Operation>, Order::Unordered)
+    };
+    events.append(&list, operation, Order::Unordered)
 }
 
 fn indirect(kernel: &Arc<Kernel>, groups: *const Groups) -> ZeResult<Indirect> {

@@ -70,7 +70,7 @@ impl NativeEvent for InFlight {
             if check::is_on() {
                 check::kernel_ends();
             }
-            completion.complete(outcome.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN));
+            completion(outcome.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN));
         });
         if registered.is_err() && check::is_on() {
             check::kernel_ends();

@@ -74,7 +74,7 @@ pub unsafe fn execute(
     if let Some(fence) = fence {
         let (order, waits, signal) = (Order::Barrier, SmallVec::new(), Some(fence.signal()));
         let stream = &owner.stream;
-        stream.submit(Nothing, Pins::new(), order, waits, signal);
+        stream.submit(Arc::new(Nothing), Pins::new(), order, waits, signal);
     }
     drop(submission);
     if owner.attributes.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS {

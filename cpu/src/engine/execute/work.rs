@@ -52,7 +52,7 @@ impl Work {
             started: AtomicU64::new(0),
             token: Mutex::default(),
         });
-        let executor = Executor::new(Arc::clone(&work) as Arc<dyn Help>);
+        let executor = Arc::clone(&work) as Executor;
         // Other threads may run all parts as soon as the executor is published; the last one then waits for the token's
         // lock.
         let mut place = work.token.lock();

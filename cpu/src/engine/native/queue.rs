@@ -17,8 +17,8 @@ use super::wait::Waiter;
 use crate::abi::result::ZeResult;
 use crate::engine::order::retired::{in_callback, retire_or_drop};
 use crate::engine::order::{
-    Completion, Ends, Enqueued, Executor, Help, NativeEvent, Operation, QueueNumber, Ready,
-    Request, Token, dispatch, execution,
+    Completion, Enqueued, Executor, Help, NativeEvent, Operation, QueueNumber, Ready, Request,
+    Token, dispatch, execution,
 };
 use crate::system::clock::{self, Deadline};
 use crate::system::stack;
@@ -93,12 +93,20 @@ impl NativeQueue {
 
     /// Has the end of a command reported.
     fn watch(&'static self, position: u64, event: &dyn NativeEvent) {
-        let completion = || Completion::new(self, position);
+        let completion = || Box::new(move |outcome| self.ended(position, outcome)) as Completion;
         if !execution().may_have_callbacks() || !event.watch(completion()) {
             // Without a callback, this thread waits and completes it.
             self.waiter.hold(|| event.wait());
             self.in_flight.lock().note(position, Ok(()));
             self.drain();
+        }
+    }
+
+    /// The command at a position has ended, as a callback of the native runtime tells.
+    fn ended(&'static self, position: u64, outcome: ZeResult) {
+        let should_drain = self.in_flight.lock().note(position, outcome);
+        if should_drain {
+            in_callback(|| self.drain());
         }
     }
 
@@ -127,7 +135,7 @@ impl NativeQueue {
             queue: self,
             position,
         };
-        token.executing(&Executor::native(Arc::new(native), self.number))
+        token.executing(&(Arc::new(native) as Executor))
     }
 
     /// Completes the commands that have ended, in the order of the queue: a thread that sees one complete sees the
@@ -200,15 +208,6 @@ fn within(native: Option<(u64, u64)>, started: u64, ended: u64) -> (u64, u64) {
     })
 }
 
-impl Ends for NativeQueue {
-    fn ended(&'static self, position: u64, outcome: ZeResult) {
-        let should_drain = self.in_flight.lock().note(position, outcome);
-        if should_drain {
-            in_callback(|| self.drain());
-        }
-    }
-}
-
 /// A native command in flight, as threads that wait for it see it.
 struct Native {
     queue: &'static NativeQueue,
@@ -243,6 +242,10 @@ impl Help for Native {
     fn help(&self, deadline: Deadline) -> bool {
         // A kernel may take any time.
         matches!(deadline, Deadline::Never) && self.wait()
+    }
+
+    fn queue(&self) -> Option<QueueNumber> {
+        Some(self.queue.number)
     }
 
     fn request_help(&self) -> Option<Request> {

@@ -16,7 +16,7 @@ impl Behind {
     /// That of command `number`.
     pub fn executor(sequence: &Arc<Sequence>, number: u64) -> Executor {
         let sequence = Arc::downgrade(sequence);
-        Executor::new(Arc::new(Self { sequence, number }))
+        Arc::new(Self { sequence, number })
     }
 
     fn before(&self) -> Option<Executor> {
@@ -28,7 +28,9 @@ impl Help for Behind {
     fn help(&self, deadline: Deadline) -> bool {
         let mut last: Option<Executor> = None;
         while let Some(executor) = self.before()
-            && last.as_ref().is_none_or(|last| !last.is(&executor))
+            && last
+                .as_ref()
+                .is_none_or(|last| !Arc::ptr_eq(last, &executor))
             && executor.help(deadline)
         {
             last = Some(executor);

@@ -40,6 +40,14 @@ impl Drop for Promised {
     }
 }
 
+/// The signal that a command sets, and whether that may report the errors of other commands.
+pub struct Report {
+    /// The signal.
+    pub signal: Option<Arc<Signal>>,
+    /// Whether the program ordered the command behind all commands before it. The command's order in an engine is another one.
+    pub of_all: bool,
+}
+
 /// The changes that a submitted command makes.
 pub struct Changes {
     reset: Option<Promised>,

@@ -6,6 +6,9 @@ use level_zero_sys as sys;
 
 use crate::abi::result::ZeResult;
 
+/// Is told the outcome when a command has ended. May be called in a callback of the native runtime, as it does not call that.
+pub type Completion = Box<dyn FnOnce(ZeResult) + Send>;
+
 /// The completion event of an enqueued command.
 pub trait NativeEvent: Send + Sync {
     /// Registers `completion` to be called when the command has ended, possibly during this call. `false` when the
@@ -26,28 +29,4 @@ pub struct Enqueued {
     pub event: Option<Arc<dyn NativeEvent>>,
     /// The error that ended the enqueueing of the command or of its remainder.
     pub fault: Option<sys::ze_result_t>,
-}
-
-/// A queue that is told of the ends of its commands.
-pub trait Ends: Send + Sync {
-    /// The command at a position has ended. May be called in a callback of the native runtime.
-    fn ended(&'static self, position: u64, outcome: ZeResult);
-}
-
-/// Reports the end of a command to its queue.
-pub struct Completion {
-    queue: &'static dyn Ends,
-    position: u64,
-}
-
-impl Completion {
-    /// That of the command at a position of a queue.
-    pub fn new(queue: &'static dyn Ends, position: u64) -> Self {
-        Self { queue, position }
-    }
-
-    /// Reports that the command has ended. May be called in a callback, as it does not call the native runtime.
-    pub fn complete(self, outcome: ZeResult) {
-        self.queue.ended(self.position, outcome);
-    }
 }

@@ -1,14 +1,16 @@
 //! Operations: the work of commands, which a stream executes without knowing what it is.
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::native_event::Enqueued;
 use super::signal::Signal;
 use crate::abi::result::ZeResult;
-use crate::check::Uses;
+use crate::check::{DeviceCode, Uses};
 use crate::memory::Pin;
 
 /// Pins of the allocations that an operation uses.
@@ -76,14 +78,6 @@ pub trait Operation: Any + Send + Sync {
         false
     }
 
-    /// The operation, shared.
-    fn share(self) -> Arc<dyn Operation>
-    where
-        Self: Sized + 'static,
-    {
-        Arc::new(self)
-    }
-
     /// Runs part `part` of [`parts`](Self::parts), to its end.
     ///
     /// # Errors
@@ -97,46 +91,19 @@ pub trait Operation: Any + Send + Sync {
     }
 }
 
-impl Operation for Arc<dyn Operation> {
-    fn kind(&self) -> Kind {
-        (**self).kind()
-    }
+/// Runs a part on the calling thread; a panic becomes an error of the command.
+pub fn run(operation: &dyn Operation, part: usize) -> ZeResult {
+    let _device_code = DeviceCode::begin();
+    catch_unwind(AssertUnwindSafe(|| operation.run(part)))
+        .unwrap_or(Err(sys::ZE_RESULT_ERROR_UNKNOWN))
+}
 
-    fn pin(&self) -> ZeResult<Pins> {
-        (**self).pin()
-    }
-
-    fn uses(&self) -> Uses {
-        (**self).uses()
-    }
-
-    fn resets(&self) -> Option<Arc<Signal>> {
-        (**self).resets()
-    }
-
-    fn at_submission(&self) -> Option<Arc<dyn Operation>> {
-        (**self).at_submission()
-    }
-
-    fn parts(&self) -> usize {
-        (**self).parts()
-    }
-
-    fn has_short_parts(&self) -> bool {
-        (**self).has_short_parts()
-    }
-
-    fn share(self) -> Arc<dyn Operation> {
-        self
-    }
-
-    fn run(&self, part: usize) -> ZeResult {
-        (**self).run(part)
-    }
-
-    fn enqueue(&self, queue: usize) -> Enqueued {
-        (**self).enqueue(queue)
-    }
+/// Runs all parts on the calling thread, one after another.
+pub fn run_all(operation: &dyn Operation) -> ZeResult {
+    let parts = 0..operation.parts().max(1);
+    parts
+        .map(|part| run(operation, part))
+        .fold(Ok(()), ZeResult::and)
 }
 
 /// The operation of barriers, waits and signals, which does no work.

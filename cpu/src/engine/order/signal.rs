@@ -313,7 +313,7 @@ impl Signal {
         if is_set {
             return Some(token);
         }
-        if let Some(queue) = state.executor.as_ref().and_then(Executor::queue)
+        if let Some(queue) = state.executor.as_ref().and_then(|it| it.queue())
             && token.chain(queue)
         {
             return Some(token);

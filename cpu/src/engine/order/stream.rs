@@ -7,16 +7,14 @@ use smallvec::SmallVec;
 use zeusm_process::{ForkSafe, Reinit};
 
 use super::behind::Behind;
-use super::changes::Changes;
+use super::changes::{Changes, Report};
 use super::dependence::Order;
 use super::device_engine::DeviceEngine;
 use super::identity::Identity;
-use super::operation::{Kind, Nothing, Operation, Pins};
+use super::operation::{Kind, Nothing, Operation, Pins, run_all};
 use super::priority::Priority;
 use super::ready::dispatch;
-use super::report::Report;
 use super::retired::release_retired;
-use super::run::run_all;
 use super::sequence::Sequence;
 use super::signal::Signal;
 use super::slots::Stage;
@@ -87,9 +85,9 @@ impl Stream {
     /// `signal` on completion, which it promises. `pins` is the result of [`Operation::pin`].
     ///
     /// Does not block. The calling thread runs a short operation that is ready.
-    pub fn submit<O: Operation + 'static>(
+    pub fn submit(
         &self,
-        operation: O,
+        operation: Arc<dyn Operation>,
         pins: Pins,
         order: Order,
         waits: SmallVec<[Arc<Signal>; 4]>,
@@ -101,7 +99,8 @@ impl Stream {
         } else if let Some(signal) = &signal {
             signal.promise();
         }
-        let report = Report::new(signal, order);
+        let of_all = order.follows_all();
+        let report = Report { signal, of_all };
         let order = match self.is_ordered {
             true => Order::Barrier,
             false => order,
@@ -128,17 +127,27 @@ impl Stream {
     /// stream's commands to the program's next barrier or fence.
     fn follow(&self, engine: &Arc<Sequence>) {
         let (before, order) = (Arc::new(Signal::default()), Order::Barrier);
-        let set = Report::of_marker(Some(Arc::clone(&before)));
-        self.enter(engine, Nothing, Pins::new(), order, SmallVec::new(), set);
-        let (waits, none) = (SmallVec::from_iter([before]), Report::of_marker(None));
-        self.enter(&self.sequence, Nothing, Pins::new(), order, waits, none);
+        let marker = |sequence, waits, signal| {
+            let of_all = false;
+            let report = Report { signal, of_all };
+            self.enter(
+                sequence,
+                Arc::new(Nothing),
+                Pins::new(),
+                order,
+                waits,
+                report,
+            );
+        };
+        marker(engine, SmallVec::new(), Some(Arc::clone(&before)));
+        marker(&self.sequence, SmallVec::from_iter([before]), None);
     }
 
     /// Submits an operation to a sequence of commands: this stream's, or the engine's. Returns the number of the next command.
-    fn enter<O: Operation + 'static>(
+    fn enter(
         &self,
         sequence: &Arc<Sequence>,
-        operation: O,
+        operation: Arc<dyn Operation>,
         pins: Pins,
         order: Order,
         waits: SmallVec<[Arc<Signal>; 4]>,
@@ -158,11 +167,11 @@ impl Stream {
         {
             let number = sequence.push(&mut state, order, Stage::Released(None));
             drop(state);
-            self.run_now(sequence, number, &operation, pins, changes);
+            self.run_now(sequence, number, &*operation, pins, changes);
             return end;
         }
         let command = Box::new(Command {
-            operation: operation.share(),
+            operation,
             kind,
             pins,
             waits: waits.into_iter(),
@@ -217,7 +226,7 @@ impl Stream {
         &self,
         sequence: &Arc<Sequence>,
         number: u64,
-        operation: &impl Operation,
+        operation: &dyn Operation,
         pins: Pins,
         changes: Changes,
     ) {
@@ -244,7 +253,7 @@ impl Stream {
         // Complete commands need no barrier, nor do those in an engine.
         if !self.sequence.is_idle() {
             let (order, waits) = (Order::Barrier, SmallVec::new());
-            self.submit(Nothing, Pins::new(), order, waits, None);
+            self.submit(Arc::new(Nothing), Pins::new(), order, waits, None);
         }
     }
 

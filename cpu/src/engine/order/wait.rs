@@ -1,6 +1,7 @@
 //! Host waits: a waiting thread spins briefly, helps with the execution where that is safe, and sleeps.
 
 use std::hint;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -120,7 +121,7 @@ impl Watched {
     }
 
     fn is(&self, executor: &Executor) -> bool {
-        self.executor.is(executor)
+        Arc::ptr_eq(&self.executor, executor)
     }
 
     /// Helps once, if this thread may.

@@ -171,7 +171,7 @@ fn executed() {
     let worker = thread::spawn(move || {
         let done = Arc::clone(&other);
         let work = Work::new(move || done.execute());
-        let executor = Executor::new(Arc::clone(&work) as Arc<dyn Help>);
+        let executor = Arc::clone(&work) as Executor;
         other.signal.expect(executor);
         work.help(Deadline::Never);
     });

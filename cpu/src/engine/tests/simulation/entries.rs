@@ -34,11 +34,17 @@ fn a_command_does_not_enter_an_engine_before_the_one_that_it_waits_for() {
     let (waits, signal) = (Arc::clone(&early), Arc::clone(&late));
     let other_thread = Interrupted(move || {
         let (waits, signal) = (smallvec![Arc::clone(&waits)], Arc::clone(&signal));
-        second.submit(Nothing, Pins::new(), Order::Barrier, waits, Some(signal));
+        second.submit(
+            Arc::new(Nothing),
+            Pins::new(),
+            Order::Barrier,
+            waits,
+            Some(signal),
+        );
     });
     let signal = Some(Arc::clone(&early));
     first.submit(
-        other_thread,
+        Arc::new(other_thread),
         Pins::new(),
         Order::Barrier,
         smallvec![],
@@ -62,12 +68,18 @@ fn in_an_engine_only_a_command_that_the_program_ordered_behind_all_reports_the_e
     engine();
     let device = DeviceEngine::default();
     let stream = Stream::new(Some(&device), Priority::Normal);
-    stream.submit(Fails, Pins::new(), Order::Unordered, smallvec![], None);
+    stream.submit(
+        Arc::new(Fails),
+        Pins::new(),
+        Order::Unordered,
+        smallvec![],
+        None,
+    );
     let orders = [Order::Unordered, Order::BeforeLater, Order::Barrier];
     let outcomes = orders.map(|order| {
         let signal = Arc::new(Signal::default());
         let set = Some(Arc::clone(&signal));
-        stream.submit(Nothing, Pins::new(), order, smallvec![], set);
+        stream.submit(Arc::new(Nothing), Pins::new(), order, smallvec![], set);
         assert!(signal.is_set());
         signal.outcome()
     });

@@ -23,7 +23,7 @@ fn wait(behaviour: Behaviour, timeout: u64) -> (bool, Vec<usize>) {
         };
         let signal = (kind == Kind::Long).then(|| Arc::clone(&ends));
         stream.submit(
-            operation,
+            Arc::new(operation),
             Pins::new(),
             Order::Barrier,
             SmallVec::new(),

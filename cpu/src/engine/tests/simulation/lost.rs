@@ -22,7 +22,13 @@ fn submit(stream: &Stream, waits: &[&Arc<Signal>], signal: Option<&Arc<Signal>>)
     let alive = Arc::downgrade(&owned);
     let waits = waits.iter().map(|signal| Arc::clone(signal)).collect();
     let signal = signal.map(Arc::clone);
-    stream.submit(Owner(owned), Pins::new(), Order::Barrier, waits, signal);
+    stream.submit(
+        Arc::new(Owner(owned)),
+        Pins::new(),
+        Order::Barrier,
+        waits,
+        signal,
+    );
     alive
 }
 

@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
             .collect();
         let signal = Arc::clone(&self.signals[number]);
         self.streams[command.list].submit(
-            operation,
+            Arc::new(operation),
             Pins::new(),
             command.order,
             waits,

@@ -43,7 +43,13 @@ impl Lists {
         self.count += 1;
         let waits = wait.into_iter().map(Arc::clone).collect();
         let signal = signal.map(Arc::clone);
-        self.streams[list].submit(operation, Pins::new(), Order::Barrier, waits, signal);
+        self.streams[list].submit(
+            Arc::new(operation),
+            Pins::new(),
+            Order::Barrier,
+            waits,
+            signal,
+        );
     }
 
     /// A command that ends when its job is run.

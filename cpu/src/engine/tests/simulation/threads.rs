@@ -46,7 +46,13 @@ fn round(stream: &Stream, world: &Arc<World>, next: &AtomicUsize, random: &mut R
             Order::Unordered
         };
         let signal = is_last.then(|| Arc::clone(&signal));
-        stream.submit(operation, Pins::new(), order, SmallVec::new(), signal);
+        stream.submit(
+            Arc::new(operation),
+            Pins::new(),
+            order,
+            SmallVec::new(),
+            signal,
+        );
     }
     let soon = || Deadline::At(Instant::now() + Duration::from_secs(60));
     assert!(match random.below(4) {

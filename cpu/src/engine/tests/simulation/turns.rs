@@ -40,7 +40,7 @@ impl Run {
         } else {
             order
         };
-        self.streams[list].submit(operation, Pins::new(), order, waits, signal);
+        self.streams[list].submit(Arc::new(operation), Pins::new(), order, waits, signal);
     }
 
     fn operation(&mut self, turn: (usize, usize), kind: Kind, behaviour: Behaviour) -> Logged {
@@ -63,7 +63,7 @@ impl Run {
         let mut waits: Waits = smallvec![Arc::clone(&mine)];
         if random.percent(60) {
             self.streams[list].submit(
-                Nothing,
+                Arc::new(Nothing),
                 Pins::new(),
                 Order::BeforeLater,
                 std::mem::take(&mut waits),
@@ -90,11 +90,23 @@ impl Run {
             }
             self.submit(list, work, Order::Unordered, Waits::new(), None);
             if random.percent(30) {
-                self.streams[list].submit(Nothing, Pins::new(), Order::Barrier, Waits::new(), None);
+                self.streams[list].submit(
+                    Arc::new(Nothing),
+                    Pins::new(),
+                    Order::Barrier,
+                    Waits::new(),
+                    None,
+                );
             }
         }
         let signal = Some(Arc::clone(&channel.signals[other]));
-        self.streams[list].submit(Nothing, Pins::new(), Order::Barrier, Waits::new(), signal);
+        self.streams[list].submit(
+            Arc::new(Nothing),
+            Pins::new(),
+            Order::Barrier,
+            Waits::new(),
+            signal,
+        );
     }
 
     /// Every turn ran completely, and after the previous one.

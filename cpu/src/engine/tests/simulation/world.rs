@@ -71,7 +71,7 @@ impl World {
             let index = random.below(ended.len());
             let (fake, completion) = ended.swap_remove(index);
             drop(ended);
-            return completion.complete(fake.outcome);
+            return completion(fake.outcome);
         }
         drop(ended);
         let mut native_queues = self.native_queues.lock();
@@ -121,7 +121,7 @@ impl NativeEvent for Fake {
         let mut state = self.state.lock();
         if state.ended {
             drop(state);
-            completion.complete(self.outcome);
+            completion(self.outcome);
         } else {
             state.completion = Some(completion);
         }
