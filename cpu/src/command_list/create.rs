@@ -15,7 +15,7 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
 use crate::engine::Stream;
-use crate::handle::{Named, register, resolve, retire};
+use crate::handle::{Named, register, retire};
 use crate::system::clock::Deadline;
 
 /// `ze_command_list_flags_t` up to 1.17.
@@ -74,16 +74,16 @@ pub fn destroy(list: sys::ze_command_list_handle_t) -> ZeResult {
 }
 
 /// `zeCommandListClose`. An immediate list needs no closing and stays open, as its commands are submitted already.
-pub fn close(list: sys::ze_command_list_handle_t) -> ZeResult {
-    if let Role::Regular(recording) = &resolve::<CommandList>(list)?.role {
+pub fn close(list: Arc<CommandList>) -> ZeResult {
+    if let Role::Regular(recording) = &list.role {
         recording.get().lock().closed = true;
     }
     Ok(())
 }
 
 /// `zeCommandListReset`: empty and open again. An immediate list always is; its submitted commands are not affected.
-pub fn reset(list: sys::ze_command_list_handle_t) -> ZeResult {
-    if let Role::Regular(recording) = &resolve::<CommandList>(list)?.role {
+pub fn reset(list: Arc<CommandList>) -> ZeResult {
+    if let Role::Regular(recording) = &list.role {
         *recording.get().lock() = Recording::default();
     }
     Ok(())

@@ -14,7 +14,7 @@ use crate::check;
 use crate::context::Context;
 use crate::device::Device;
 use crate::engine::Signal;
-use crate::handle::{Named, getters, register, resolve, retire};
+use crate::handle::{Named, getters, register, retire};
 use crate::system::clock::Deadline;
 
 /// Sub-device, device and host.
@@ -85,16 +85,14 @@ pub fn destroy(event: sys::ze_event_handle_t) -> ZeResult {
     retire::<Event>(event).map(drop)
 }
 
-/// An event that the host may set and reset: not a counter-based one.
-fn regular(event: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
-    let event = resolve::<Event>(event)?;
-    ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    Ok(event)
+/// Only the host's own events: not counter-based ones.
+fn check_regular(event: &Event) -> ZeResult {
+    ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
 
 /// `zeEventHostSignal`.
-pub fn host_signal(event: sys::ze_event_handle_t) -> ZeResult {
-    let event = regular(event)?;
+pub fn host_signal(event: Arc<Event>) -> ZeResult {
+    check_regular(&event)?;
     if check::is_on() {
         let signal = event.signal();
         check::host_signals(signal.identity(), || signal.promise());
@@ -104,8 +102,9 @@ pub fn host_signal(event: sys::ze_event_handle_t) -> ZeResult {
 }
 
 /// `zeEventHostReset`.
-pub fn host_reset(event: sys::ze_event_handle_t) -> ZeResult {
-    let signal = regular(event)?.signal();
+pub fn host_reset(event: Arc<Event>) -> ZeResult {
+    check_regular(&event)?;
+    let signal = event.signal();
     if check::is_on() {
         check::host_resets(signal.identity(), signal.is_promised());
     }
@@ -115,13 +114,13 @@ pub fn host_reset(event: sys::ze_event_handle_t) -> ZeResult {
 
 /// `zeEventQueryStatus`. It does not report the errors of commands: a program that polls takes any of them for an event that
 /// is not set, as SYCL does.
-pub fn query_status(event: sys::ze_event_handle_t) -> ZeResult {
-    wait(&resolve::<Event>(event)?.signal(), 0)
+pub fn query_status(event: Arc<Event>) -> ZeResult {
+    wait(&event.signal(), 0)
 }
 
 /// `zeEventHostSynchronize`, `timeout` in nanoseconds.
-pub fn host_synchronize(event: sys::ze_event_handle_t, timeout: u64) -> ZeResult {
-    let signal = resolve::<Event>(event)?.signal();
+pub fn host_synchronize(event: Arc<Event>, timeout: u64) -> ZeResult {
+    let signal = event.signal();
     wait(&signal, timeout)?;
     signal.outcome()
 }

@@ -6,7 +6,6 @@ use level_zero_sys as sys;
 
 use super::state::Kernel;
 use crate::abi::result::{ZeResult, ensure};
-use crate::handle::resolve;
 use crate::opencl::Runtime;
 use crate::system::processor;
 
@@ -14,8 +13,8 @@ use crate::system::processor;
 pub const COOPERATIVE_GROUPS: u32 = 1;
 
 /// `zeKernelSetGroupSize`, in work-items.
-pub fn set_group_size(kernel: sys::ze_kernel_handle_t, group: [u32; 3]) -> ZeResult {
-    resolve::<Kernel>(kernel)?.set_group(group)
+pub fn set_group_size(kernel: Arc<Kernel>, group: [u32; 3]) -> ZeResult {
+    kernel.set_group(group)
 }
 
 /// `zeKernelSetGlobalOffsetExp`, in work-items.

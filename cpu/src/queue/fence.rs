@@ -59,8 +59,8 @@ pub fn host_synchronize(fence: Arc<Fence>, timeout: u64) -> ZeResult {
 }
 
 /// `zeFenceQueryStatus`. It does not report the errors of commands, as `zeEventQueryStatus` does not.
-pub fn query_status(fence: sys::ze_fence_handle_t) -> ZeResult {
-    wait(&resolve::<Fence>(fence)?.signal, 0)
+pub fn query_status(fence: Arc<Fence>) -> ZeResult {
+    wait(&fence.signal, 0)
 }
 
 /// Waits until a fence is set.
@@ -73,7 +73,7 @@ fn wait(signal: &Signal, timeout: u64) -> ZeResult {
 }
 
 /// `zeFenceReset`.
-pub fn reset(fence: sys::ze_fence_handle_t) -> ZeResult {
-    resolve::<Fence>(fence)?.signal.reset();
+pub fn reset(fence: Arc<Fence>) -> ZeResult {
+    fence.signal.reset();
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::command_list::{Batch, QueueAttributes};
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
 use crate::engine::{Nothing, Order, Pins, Stream};
-use crate::handle::{Named, getters, object, register, resolve, retire};
+use crate::handle::{Named, getters, object, register, retire};
 use crate::system::clock::Deadline;
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
@@ -96,10 +96,8 @@ pub fn create_fence(
 }
 
 /// `zeCommandQueueSynchronize`, `timeout` in nanoseconds.
-pub fn synchronize(queue: sys::ze_command_queue_handle_t, timeout: u64) -> ZeResult {
-    let done = resolve::<Queue>(queue)?
-        .stream
-        .synchronize(Deadline::after(timeout))?;
+pub fn synchronize(queue: Arc<Queue>, timeout: u64) -> ZeResult {
+    let done = queue.stream.synchronize(Deadline::after(timeout))?;
     ensure(done, sys::ZE_RESULT_NOT_READY)
 }
 

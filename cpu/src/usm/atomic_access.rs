@@ -3,17 +3,18 @@
 //! Atomic operations of host and devices are always possible, so attributes are stored and change nothing.
 
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::ops::Range;
+use std::sync::Arc;
 
 use level_zero_sys as sys;
 use rangemap::RangeMap;
 use zeusm_process::{ForkSafe, Lazy, Mutex};
 
 use crate::abi::arguments::check_flags;
+use crate::abi::entry::Address;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::handle::resolve;
+use crate::device::Device;
 use crate::{device, memory};
 
 /// `ze_memory_atomic_attr_exp_flags_t`.
@@ -42,19 +43,12 @@ impl Place {
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an empty range, memory of another context, memory that is neither shared nor the
     /// system's, and a range that leaves its allocation.
     fn new(
-        context: sys::ze_context_handle_t,
-        device: sys::ze_device_handle_t,
-        pointer: *const c_void,
+        context: &Context,
+        device: &Device,
+        Address(start): Address,
         size: usize,
     ) -> ZeResult<Self> {
         let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
-        let context = resolve::<Context>(context)?;
-        device::find(device)?;
-        ensure(
-            !pointer.is_null(),
-            sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-        )?;
-        let start = pointer as usize;
         let end = start.checked_add(size).ok_or(invalid)?;
         ensure(size > 0, invalid)?;
         let id = match memory::find(start) {
@@ -68,7 +62,7 @@ impl Place {
             }
         };
         Ok(Self {
-            key: (device as usize, id),
+            key: (device.handle() as usize, id),
             range: start..end,
         })
     }
@@ -90,13 +84,13 @@ fn forget_freed(attributes: &mut Attributes) {
 /// system's, a range that leaves its allocation, and concurrent atomics of host and device where the device is reported not to
 /// have them (`ZEUSM_CPU_DISCRETE`).
 pub fn set_atomic_access(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    pointer: *const c_void,
+    context: Arc<Context>,
+    device: &'static Device,
+    pointer: Address,
     size: usize,
     attribute: u32,
 ) -> ZeResult {
-    let place = Place::new(context, device, pointer, size)?;
+    let place = Place::new(&context, device, pointer, size)?;
     check_flags(attribute, FLAGS)?;
     ensure(
         attribute & SYSTEM_ATOMICS == 0 || device::has_system_atomics(),
@@ -114,13 +108,13 @@ pub fn set_atomic_access(
 /// # Errors
 /// Those of [`set_atomic_access`] for the range.
 pub fn atomic_access(
-    context: sys::ze_context_handle_t,
-    device: sys::ze_device_handle_t,
-    pointer: *const c_void,
+    context: Arc<Context>,
+    device: &'static Device,
+    pointer: Address,
     size: usize,
     attribute: &mut u32,
 ) -> ZeResult {
-    let place = Place::new(context, device, pointer, size)?;
+    let place = Place::new(&context, device, pointer, size)?;
     let attributes = attributes().lock();
     let found = attributes
         .get(&place.key)
