@@ -31,7 +31,7 @@ pub(super) fn named(code: &Code<'_>) -> Option<(String, Vec<u8>)> {
 fn private(mapping: &Mapping) -> Option<(u64, usize)> {
     let length = mapping.range.len();
     let is_private = mapping.is_readable && mapping.is_writable && !mapping.is_shared;
-    (is_private && !mapping.has_file && length as u64 <= LARGEST)
+    (is_private && mapping.path.is_none() && length as u64 <= LARGEST)
         .then_some((mapping.range.start as u64, length))
 }
 
