@@ -189,6 +189,34 @@ def sub_groups(device, dtype, size):
     return sizes
 
 
+def shuffle_before_branch(device, dtype, group):
+    """Only the first work-item of a sub-group uses the value that each of them gets from the next one, as in XLA's reductions."""
+    module = spirv.Module(dtype, ["SubgroupDispatch", "GroupNonUniformShuffleRelative"])
+    number = module.pointer(spirv.CROSS_WORKGROUP, module.number)
+
+    def body(source, target):
+        item = module.index(spirv.GLOBAL_ID)
+        value = module.op("Load", module.number, module.at(source, item))
+        by, scope = module.constant(1), module.constant(SUB_GROUP)
+        following = module.op("GroupNonUniformShuffleDown", module.number, scope, value, by)
+        is_first = module.op("ULessThan", module.bool, module.index(spirv.LOCAL_ID), by)
+        then, end = module.id(), module.id()
+        module.op("BranchConditional", is_first, then, end)
+        module.label(then)
+        module.op("Store", module.at(target, item), following)
+        module.op("Branch", end)
+        module.label(end)
+
+    module.kernel("k", [number] * 2, body)
+    source = some_numbers(dtype, group * 3)
+    _, target = Launcher(device, module)(
+        "k", source, np.zeros_like(source), items=len(source), group=group
+    )
+    expected = np.zeros_like(source)
+    expected[::group] = source[1::group]
+    assert np.array_equal(target, expected), (device, dtype, group, target, expected)
+
+
 # --- local memory and barriers --------------------------------------------------------------------
 
 

@@ -51,6 +51,8 @@ OPCODES = {
     "AtomicOr": 241,
     "AtomicXor": 242,
     "Label": 248,
+    "Branch": 249,
+    "BranchConditional": 250,
     "Return": 253,
     "GroupAll": 261,
     "GroupAny": 262,
@@ -61,6 +63,7 @@ OPCODES = {
     "GroupSMin": 268,
     "GroupFMax": 269,
     "GroupSMax": 271,
+    "GroupNonUniformShuffleDown": 348,
     "SubgroupShuffleINTEL": 5571,
     "SubgroupShuffleDownINTEL": 5572,
     "SubgroupShuffleUpINTEL": 5573,
@@ -78,6 +81,7 @@ CAPABILITIES = {
     "Groups": 18,
     "GenericPointer": 38,
     "SubgroupDispatch": 58,
+    "GroupNonUniformShuffleRelative": 66,
     "SubgroupShuffleINTEL": 5568,
     "AtomicFloat32MinMaxEXT": 5612,
     "AtomicFloat64MinMaxEXT": 5613,
@@ -88,7 +92,15 @@ INPUT, WORKGROUP, CROSS_WORKGROUP, GENERIC = 1, 4, 5, 8
 LOCAL_ID, GLOBAL_ID = 27, 28
 SUB_GROUP_SIZE, SUB_GROUP_ID, SUB_GROUP_LANE = 36, 40, 41
 # With the results of these, the first operand is no type.
-WITHOUT_RESULT = {"Store", "ControlBarrier", "AtomicStore", "Return", "FunctionEnd"}
+WITHOUT_RESULT = {
+    "Store",
+    "ControlBarrier",
+    "AtomicStore",
+    "Branch",
+    "BranchConditional",
+    "Return",
+    "FunctionEnd",
+}
 
 
 def words(text):
@@ -210,6 +222,10 @@ class Module:
         self.names.append((function, name))
         if sub_group_size:
             self.modes += instruction("ExecutionMode", function, 35, sub_group_size)
+
+    def label(self, label):
+        """The begin of a block."""
+        self.code += instruction("Label", label)
 
     def bytes(self):
         entries = []

@@ -10,6 +10,9 @@ use crate::abi::result::ZeResult;
 use crate::opencl::{self, ImageLimits, Runtime};
 use crate::system::processor;
 
+/// The sizes of sub-groups of Intel's GPUs. OpenCL for processors has more (4 to 64); XLA takes the largest for the device's own.
+const SUB_GROUPS: [u32; 2] = [16, 32];
+
 /// `zeDeviceGetComputeProperties`.
 pub fn compute(
     _: &'static Device,
@@ -30,17 +33,21 @@ pub fn compute(
     let local = found.map_or(0, |found| found.local_memory);
     properties.maxSharedLocalMemory = u32::try_from(local).unwrap_or(u32::MAX);
     let sizes = found.map_or(&[][..], |found| &found.sub_group_sizes);
+    let known: Vec<u32> = sizes
+        .iter()
+        .map(|size| number(*size))
+        .filter(|size| SUB_GROUPS.contains(size))
+        .collect();
+    // Callers divide by the smallest size, so there is always one.
+    let sizes = if known.is_empty() { vec![1] } else { known };
     properties.subGroupSizes = [0; 8];
     properties.numSubGroupSizes = 0;
-    // Callers divide by the smallest size, so there is always one.
-    let one = [1];
-    let sizes = if sizes.is_empty() { &one } else { sizes };
     for (index, size) in sizes
-        .iter()
+        .into_iter()
         .take(properties.subGroupSizes.len())
         .enumerate()
     {
-        properties.subGroupSizes[index] = number(*size);
+        properties.subGroupSizes[index] = size;
         properties.numSubGroupSizes += 1;
     }
     Ok(())

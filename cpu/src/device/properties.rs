@@ -15,12 +15,13 @@ pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNE
 /// SYCL's Level Zero adapters skip devices of other vendors.
 const VENDOR: u32 = 0x8086;
 
-/// The version of the architecture, 255.0.0, which no GPU has. From 20.1 on, SYCL uses its second adapter. The first one has
-/// defects where threads share a queue, host tasks included, and takes longer for a launch.
-const ARCHITECTURE: u32 = 255 << 22;
-/// The version where a GPU has sub-devices, 13.0.0, which no GPU has: SYCL's second adapter runs no kernels on sub-devices. From
-/// 12.60 on, the first one uses immediate command lists: its batches of regular lists have defects, and are slower here.
-const ARCHITECTURE_WITH_SUB_DEVICES: u32 = 13 << 22;
+/// The version of the architecture: 20.1.0, Battlemage. Libraries refuse an architecture that they do not know: oneMKL and XLA have
+/// kernels for listed ones only. From 20.1 on, SYCL uses its second adapter. The first one has defects where threads share a queue,
+/// host tasks included, and takes longer for a launch.
+const ARCHITECTURE: u32 = 20 << 22 | 1 << 14;
+/// The version where a GPU has sub-devices: 12.70.0, Meteor Lake. SYCL's second adapter runs no kernels on sub-devices. From 12.60
+/// on, the first one uses immediate command lists: its batches of regular lists have defects, and are slower here.
+const ARCHITECTURE_WITH_SUB_DEVICES: u32 = 12 << 22 | 70 << 14;
 
 /// `zeDeviceGetProperties`: whatever the type, the name says CPU. Execution units have one thread.
 pub fn device_properties(

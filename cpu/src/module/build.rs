@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicUsize;
 
 use super::built::Module;
 use super::flags::with_opencl_2;
+use super::lockstep;
 use crate::compiler::{Failure, Job, Unit, compile};
 use crate::opencl::{Program, Runtime};
 use crate::spirv;
@@ -59,6 +60,9 @@ impl Module {
                 specialisation,
             });
             kernels.extend(parsed.kernels);
+        }
+        if let Some(reason) = lockstep::refusal(&kernels) {
+            return Err(Failure::Refused(reason));
         }
         let job = Job { units };
         let binary = compile(&job)?;

@@ -4,6 +4,7 @@ mod build;
 mod built;
 mod entry;
 mod flags;
+mod lockstep;
 mod log;
 mod native;
 mod query;

@@ -1,17 +1,27 @@
 //! The logical layer: entry points, their arguments and execution modes, specialisation constants.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use spirv::{Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
+use spirv::{Capability, Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
 
 use super::Error;
 use super::atomics::NewAtomics;
-use super::barriers::Barriers;
 use super::functions::Exports;
+use super::groups::Groups;
 use super::kernel::{Argument, Kernel};
 use super::modes::{self, Constant, ModeByConstants};
+use super::shuffles::Shuffles;
 use super::types::{Type, Types};
-use super::words::{Instruction, Words};
+use super::words::{HEADER, Instruction, Words};
+
+/// The size of sub-groups where a kernel names none: the largest of Intel's GPUs, which XLA takes for the device's. Intel's OpenCL for
+/// processors would choose 16.
+const WARP: u32 = 32;
+/// The capability to name it.
+const SUB_GROUP_SIZES: [u32; 2] = [
+    2 << 16 | Op::Capability as u32,
+    Capability::SubgroupDispatch as u32,
+];
 
 /// A module's interface, with the words in the machine's byte order.
 pub struct Module {
@@ -35,6 +45,8 @@ impl Module {
         let mut words = Words::read(bytes)?;
         let mut reader = Reader {
             bound: words.bound(),
+            after_capabilities: HEADER,
+            after_entries: HEADER,
             ..Reader::default()
         };
         for instruction in words.instructions() {
@@ -44,10 +56,25 @@ impl Module {
         let modes = reader.modes_by_constants();
         let is_function = |id| reader.functions.contains_key(&id);
         let decorations = reader.exports.decorations(is_function);
+        let sizes = reader.sub_group_sizes();
+        let shuffles = std::mem::take(&mut reader.shuffles);
+        let (after_capabilities, after_entries) = (reader.after_capabilities, reader.after_entries);
         let (kernels, specialisation) = reader.finish()?;
+        shuffles.replace(&mut words);
+        // From the last place to the first, which an insertion moves.
         if let Some((at, decorations)) = decorations {
             words.insert(at, decorations);
         }
+        let named: &[u32] = if sizes.is_empty() {
+            &[]
+        } else {
+            &SUB_GROUP_SIZES
+        };
+        words.insert(after_entries, sizes);
+        words.insert(
+            after_capabilities,
+            [named, shuffles.declarations()].concat(),
+        );
         Ok(Self {
             code: words.to_bytes(),
             version: words.version(),
@@ -103,7 +130,12 @@ struct Reader {
     specialisation: HashMap<u32, usize>,
     atomics: NewAtomics,
     exports: Exports,
-    barriers: Barriers,
+    groups: Groups,
+    /// Where the instruction after the last entry point is.
+    after_entries: usize,
+    /// Where the instruction after the last capability is.
+    after_capabilities: usize,
+    shuffles: Shuffles,
 }
 
 impl Reader {
@@ -113,10 +145,15 @@ impl Reader {
         };
         self.atomics.note(op, instruction, &self.types);
         self.exports.note(op, instruction);
+        self.shuffles.note(op, instruction);
         if let Some((function, _)) = self.current {
-            self.barriers.note(function, op);
+            self.groups.note(function, op);
         }
         match op {
+            Op::Capability => {
+                self.after_capabilities = instruction.end();
+                Ok(())
+            }
             Op::MemoryModel => self.memory_model(instruction),
             Op::EntryPoint => self.entry_point(instruction),
             Op::ExecutionMode | Op::ExecutionModeId => self.execution_mode(op, instruction),
@@ -133,7 +170,7 @@ impl Reader {
                 let called = self.id(instruction, 2)?;
                 self.calls.insert(called, instruction.at);
                 if let Some((function, _)) = self.current {
-                    self.barriers.note_call(function, called);
+                    self.groups.note_call(function, called);
                 }
                 Ok(())
             }
@@ -175,7 +212,19 @@ impl Reader {
             };
             self.entries.push((self.id(instruction, 1)?, kernel));
         }
+        self.after_entries = instruction.end();
         Ok(())
+    }
+
+    /// The sub-group size of each kernel that uses sub-groups and names none, as execution modes.
+    fn sub_group_sizes(&self) -> Vec<u32> {
+        let unnamed = self.entries.iter().filter(|(id, kernel)| {
+            kernel.required_sub_group_size.is_none() && self.groups.use_sub_groups_in(*id)
+        });
+        let ids: BTreeSet<u32> = unnamed.map(|(id, _)| *id).collect();
+        let (mode, size) = (Op::ExecutionMode as u32, ExecutionMode::SubgroupSize as u32);
+        let modes = ids.into_iter().map(|id| [4 << 16 | mode, id, size, WARP]);
+        modes.flatten().collect()
     }
 
     fn execution_mode(&mut self, op: Op, instruction: &Instruction) -> Result<(), Error> {
@@ -350,7 +399,7 @@ impl Reader {
                     .collect();
                 Ok(Kernel {
                     arguments,
-                    has_barriers: self.barriers.are_reached_from(id),
+                    has_barriers: self.groups.wait_in(id),
                     ..kernel
                 })
             })

@@ -9,12 +9,14 @@
 //! environment specification for kernel arguments.
 
 mod atomics;
-mod barriers;
+
 mod error;
 mod functions;
+mod groups;
 mod interface;
 mod kernel;
 mod modes;
+mod shuffles;
 mod types;
 mod words;
 

@@ -5,7 +5,7 @@ use rspirv::binary::Assemble as _;
 use rspirv::dr::{Builder, Operand};
 use spirv::{
     AddressingModel, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionControl,
-    FunctionParameterAttribute, MemoryModel, StorageClass,
+    FunctionParameterAttribute, MemoryModel, Op, StorageClass,
 };
 
 use super::{Argument, Error, Kernel, Module};
@@ -404,4 +404,80 @@ fn empty_kernel(b: &mut Builder, name: &str) -> u32 {
 fn bytes_of(builder: Builder) -> Vec<u8> {
     let words = builder.module().assemble();
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+/// A module with one kernel, which shuffles a number and a truth value; with the sub-group size, if one is given.
+fn shuffling(size: Option<u32>) -> Vec<u8> {
+    let mut b = Builder::new();
+    b.set_version(1, 3);
+    b.capability(Capability::Kernel);
+    b.capability(Capability::GroupNonUniformShuffle);
+    b.capability(Capability::GroupNonUniformShuffleRelative);
+    b.memory_model(AddressingModel::Physical64, MemoryModel::OpenCL);
+    let (void, int, truth) = (b.type_void(), b.type_int(32, 0), b.type_bool());
+    let [one, scope] = [1, 3].map(|value| b.constant_bit32(int, value));
+    let yes = b.constant_true(truth);
+    let signature = b.type_function(void, []);
+    let kernel = b
+        .begin_function(void, None, FunctionControl::NONE, signature)
+        .unwrap();
+    b.begin_block(None).unwrap();
+    b.group_non_uniform_shuffle(int, None, scope, one, one)
+        .unwrap();
+    b.group_non_uniform_shuffle_xor(int, None, scope, one, one)
+        .unwrap();
+    b.group_non_uniform_shuffle_up(int, None, scope, one, one)
+        .unwrap();
+    b.group_non_uniform_shuffle_down(int, None, scope, one, one)
+        .unwrap();
+    b.group_non_uniform_shuffle(truth, None, scope, yes, one)
+        .unwrap();
+    b.ret().unwrap();
+    b.end_function().unwrap();
+    b.entry_point(ExecutionModel::Kernel, kernel, "shuffling", []);
+    if let Some(size) = size {
+        b.execution_mode(kernel, ExecutionMode::SubgroupSize, [size]);
+    }
+    let words = b.module().assemble();
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+#[test]
+fn shuffles_are_those_of_intels_extension_and_sub_groups_have_a_size() {
+    for (given, mode) in [(None, 32), (Some(8), 8)] {
+        let parsed = Module::parse(&shuffling(given)).unwrap();
+        assert_eq!(parsed.kernels[0].required_sub_group_size, given);
+        let module = rspirv::dr::load_bytes(&parsed.code).unwrap();
+        let modes: Vec<_> = module
+            .execution_modes
+            .iter()
+            .map(|mode| mode.operands[2].unwrap_literal_bit32())
+            .collect();
+        assert_eq!(modes, [mode]);
+        let declared = |wanted| {
+            module
+                .capabilities
+                .iter()
+                .any(|it| it.operands[0].unwrap_capability() == wanted)
+        };
+        assert!(declared(Capability::SubgroupShuffleINTEL));
+        assert!(given.is_some() || declared(Capability::SubgroupDispatch));
+        assert_eq!(
+            module.extensions[0].operands[0].unwrap_literal_string(),
+            "SPV_INTEL_subgroups"
+        );
+        let found: Vec<_> = module
+            .all_inst_iter()
+            .map(|it| it.class.opcode)
+            .filter(|op| format!("{op:?}").contains("Shuffle"))
+            .collect();
+        let shuffles = [
+            Op::SubgroupShuffleINTEL,
+            Op::SubgroupShuffleXorINTEL,
+            Op::SubgroupShuffleUpINTEL,
+            Op::SubgroupShuffleDownINTEL,
+            Op::GroupNonUniformShuffle,
+        ];
+        assert_eq!(found, shuffles);
+    }
 }

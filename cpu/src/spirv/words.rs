@@ -3,7 +3,7 @@
 use super::Error;
 
 /// Words in a module's header: magic number, version, generator, bound, schema.
-const HEADER: usize = 5;
+pub const HEADER: usize = 5;
 
 /// A module's words in the machine's byte order, with a valid header.
 pub struct Words(Vec<u32>);
@@ -78,6 +78,13 @@ impl Words {
         self.0.splice(at..at, instructions);
     }
 
+    /// Replaces words from `at` on.
+    pub fn replace(&mut self, at: usize, words: &[u32]) {
+        if let Some(place) = self.0.get_mut(at..at + words.len()) {
+            place.copy_from_slice(words);
+        }
+    }
+
     /// The instructions after the header, in order; ends after the first malformed one.
     pub fn instructions(&self) -> Instructions<'_> {
         Instructions {
@@ -130,6 +137,11 @@ impl<'a> Instruction<'a> {
     /// The opcode by name, where this crate's SPIR-V knows it.
     pub fn op(&self) -> Option<spirv::Op> {
         spirv::Op::from_u32(self.opcode.into())
+    }
+
+    /// Where the next instruction is.
+    pub fn end(&self) -> usize {
+        self.at + 1 + self.operands.len()
     }
 
     /// The operand at `index`, which the instruction must have.

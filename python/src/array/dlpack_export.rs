@@ -27,9 +27,10 @@ impl UsmArray {
     ///
     /// Parameters
     /// ----------
-    /// stream : dpctl.SyclQueue or -1, optional
-    ///     The consumer's queue: work that is submitted to it later runs after the work that was submitted to the array's
-    ///     queue. -1: the consumer waits itself for the work that was submitted to queues.
+    /// stream : dpctl.SyclQueue or int, optional
+    ///     The consumer's queue, or the address of its `sycl::queue`, as JAX has it: work that is submitted to it later runs after
+    ///     the work that was submitted to the array's queue. -1: the consumer waits itself for the work that was submitted to
+    ///     queues.
     /// max_version : tuple of int, optional
     ///     The newest version that the consumer supports; without it, the capsule holds the unversioned structure.
     /// dl_device : tuple of int, optional
@@ -204,13 +205,16 @@ fn wait_for_queue(
     let Some(stream) = stream.filter(|stream| !stream.is_none()) else {
         return memory.for_queue(py).map(drop);
     };
-    if stream.is_instance_of::<PyInt>() && stream.eq(NO_SYNCHRONISATION)? {
+    let is_number = stream.is_instance_of::<PyInt>();
+    if is_number && stream.eq(NO_SYNCHRONISATION)? {
         return memory.check_accessible();
     }
-    if !dpctl::is_of(stream, &Dpctl::get(py)?.queue)? {
+    // The queue itself is not used, so that any address will do.
+    let is_address = is_number && stream.gt(0)?;
+    if !is_address && !dpctl::is_of(stream, &Dpctl::get(py)?.queue)? {
         return Err(naming(stream, |stream| {
             PyTypeError::new_err(format!(
-                "stream must be a dpctl.SyclQueue, or -1 for no synchronisation, not {stream}"
+                "stream must be a dpctl.SyclQueue, the address of a sycl::queue, or -1 for no synchronisation, not {stream}"
             ))
         }));
     }

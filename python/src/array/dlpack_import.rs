@@ -18,7 +18,8 @@ use crate::interpreter::intern;
 use crate::memory::{Owner, PyMemory, Terms, as_memory, note_import_by_address, object};
 use crate::parse::{self, BoolOrInt, dtype};
 use crate::resolve::{
-    self, ContextDevice, DlpackDevice, QueueBinding, default_binding, pointer_attributes,
+    self, ContextDevice, DlpackDevice, QueueBinding, ResolvedSyclObject, default_binding,
+    pointer_attributes,
 };
 use crate::shown::{class_name, naming};
 use zeusm::dlpack::{Device, Form, Managed, Tensor, abi};
@@ -323,17 +324,20 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
         });
         return offer.array(py, kind, Arc::clone(device.binding()));
     }
-    let (context_device, attributes) =
-        ContextDevice::of_pointer(&device.context, offer.tensor.pointer).map_err(|error| {
-            if !is_unknown(py, &error) {
-                return error;
+    let found = match ContextDevice::of_pointer(&device.context, offer.tensor.pointer) {
+        Err(error) if is_unknown(py, &error) => {
+            if let Some(peer) = resolve::of_jax(x)? {
+                return usm_of_peer(py, offer, peer);
             }
-            naming(error.value(py), |reason| {
+            Err(naming(error.value(py), |reason| {
                 PyBufferError::new_err(format!(
                     "the tensor's data is not in the default context of device {number}: {reason}"
                 ))
-            })
-        })?;
+            }))
+        }
+        found => found,
+    };
+    let (context_device, attributes) = found?;
     offer.check_within(attributes.base, attributes.size)?;
     if attributes.kind == UsmKind::Host {
         resolve::exchange_host_memory(py, device.binding().context_device())?;
@@ -348,6 +352,18 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
     };
     let own = own_binding(x)?.filter(|own| plan::is_at(binding.context_device(), own));
     offer.array(py, attributes.kind, own.unwrap_or(binding))
+}
+
+/// The array in the context of a peer's queue, where DLPack knows default contexts only.
+fn usm_of_peer(
+    py: Python<'_>,
+    offer: &Offered<'_>,
+    peer: ResolvedSyclObject,
+) -> PyResult<UsmArray> {
+    let (context_device, attributes) =
+        ContextDevice::of_pointer(&peer.context, offer.tensor.pointer)?;
+    offer.check_within(attributes.base, attributes.size)?;
+    offer.array(py, attributes.kind, peer.bind_at(py, &context_device)?)
 }
 
 /// The binding of the exporter's array, which may have more work on its queue later.

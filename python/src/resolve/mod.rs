@@ -7,6 +7,7 @@ mod barriers;
 mod context_device;
 mod default;
 mod dlpack_device;
+mod jax;
 mod queue_binding;
 mod sycl_object;
 
@@ -17,6 +18,7 @@ use pyo3::prelude::*;
 pub(crate) use context_device::ContextDevice;
 pub(crate) use default::{BindingRef, default_binding, pointer_attributes};
 pub(crate) use dlpack_device::{DlpackDevice, exchange_host_memory, root_device};
+pub(crate) use jax::of_jax;
 pub(crate) use queue_binding::QueueBinding;
 pub(crate) use sycl_object::{ResolvedSyclObject, invalid_argument};
 

@@ -1,0 +1,194 @@
+"""JAX on the CPU runtime, by Intel's plugin: each result is that of JAX's own CPU device."""
+
+import numpy as np
+import pytest
+import zeusm
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+from jax import lax  # noqa: E402
+
+ONEAPI, CPU = jax.devices()[0], jax.devices("cpu")[0]
+RANDOM = np.random.default_rng(1)
+X = RANDOM.random(1000, dtype="f4")
+M = RANDOM.random((48, 48), dtype="f4") + 48 * np.eye(48, dtype="f4")
+S = M @ M.T
+INTEGERS = RANDOM.integers(0, 1000, 777, dtype="i4")
+# Work-groups of fewer work-items than a sub-group, and more.
+LENGTHS = [1, 2, 3, 4, 7, 8, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 1000, 1024, 5000]
+
+
+def test_the_device_is_that_of_zeusm():
+    assert "oneapi" in str(ONEAPI) and "zeusm" in ONEAPI.device_kind
+
+
+def compare(function, *arguments, tolerance=2e-5):
+    """Compares a function on both devices, compiled and not."""
+    with jax.default_device(CPU):
+        wanted = jax.tree.leaves(function(*(jnp.asarray(x) for x in arguments)))
+    arguments = [jax.device_put(x, ONEAPI) for x in arguments]
+    for made in (function, jax.jit(function)):
+        for found, right in zip(jax.tree.leaves(made(*arguments)), wanted, strict=True):
+            assert found.devices() == {ONEAPI}
+            found, right = np.asarray(found), np.asarray(right)
+            assert found.dtype == right.dtype and found.shape == right.shape
+            np.testing.assert_allclose(found, right, rtol=tolerance, atol=tolerance)
+
+
+ELEMENTWISE = """abs add arctan2 cos cosh exp expm1 floor log log1p maximum minimum multiply power sign sin sinh sqrt square
+subtract tan tanh""".split()
+REDUCTIONS = "sum prod max min mean var argmax argmin any all cumsum cumprod median ptp".split()
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise(name):
+    function = getattr(jnp, name)
+    two = name in ("add", "arctan2", "maximum", "minimum", "multiply", "power", "subtract")
+    compare(function, X + 0.5, *([X[::-1].copy()] if two else []))
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions(name):
+    compare(getattr(jnp, name), X[:96].reshape(12, 8) if name.endswith("prod") else X, tolerance=1e-3)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("dtype", ["f4", "i4", "f2"])
+def test_sums_of_all_lengths(dtype, length):
+    compare(jnp.sum, (np.arange(length) % 7).astype(dtype))
+    compare(lambda x: jnp.max(x, axis=0), np.arange(length * 3).reshape(3, length).T.astype(dtype))
+    compare(lambda x: jnp.sum(x, axis=1), (np.arange(length * 3) % 5).reshape(3, length).astype(dtype))
+
+
+MOVES = {
+    "concatenate": lambda x: jnp.concatenate([x, x[::-1]]),
+    "gather": lambda x: x[jnp.array([5, 3, 3, 900])],
+    "scatter": lambda x: x.at[jnp.array([5, 3])].set(2.0),
+    "scatter_add": lambda x: x.at[jnp.array([5, 3, 5])].add(2.0),
+    "roll": lambda x: jnp.roll(x, 7),
+    "transpose": lambda x: x.reshape(10, 100).T,
+    "pad": lambda x: jnp.pad(x, (3, 4)),
+    "where": lambda x: jnp.where(x > 0.5, x, -x),
+    "searchsorted": lambda x: jnp.searchsorted(jnp.sort(x), x[:50]),
+    "broadcast": lambda x: x[:, None] * x[None, :20],
+    "clip": lambda x: jnp.clip(x, 0.2, 0.4),
+    "repeat": lambda x: jnp.repeat(x[:50], 3),
+    "sort": jnp.sort,
+    "argsort": jnp.argsort,
+    "top_k": lambda x: lax.top_k(x, 10),
+    "dynamic_slice": lambda x: lax.dynamic_slice(x, (17,), (40,)),
+    "reduce_window": lambda x: lax.reduce_window(x, 0.0, lax.add, (5,), (1,), "VALID"),
+    "bitcast": lambda x: lax.bitcast_convert_type(x, jnp.int32),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_moves(name):
+    compare(MOVES[name], X)
+
+
+@pytest.mark.parametrize("name", ["unique", "bincount", "sort", "cumsum", "popcount"])
+def test_integers(name):
+    functions = {
+        "unique": lambda x: jnp.unique(x, size=600),
+        "bincount": lambda x: jnp.bincount(x, length=1000),
+        "popcount": lax.population_count,
+    }
+    compare(functions.get(name) or getattr(jnp, name), INTEGERS)
+
+
+LINALG = {
+    "solve": lambda m: jnp.linalg.solve(m, m[0]),
+    "inv": jnp.linalg.inv,
+    "det": lambda m: jnp.linalg.slogdet(m),
+    "qr": lambda m: (lambda q, r: q @ r)(*jnp.linalg.qr(m)),
+    "svd": lambda m: jnp.linalg.svd(m, compute_uv=False),
+    "matmul": lambda m: m @ m,
+    "einsum": lambda m: jnp.einsum("ij,kj->ik", m, m),
+    "batched": lambda m: jnp.stack([m, m]) @ jnp.stack([m, 2 * m]),
+    "gemv": lambda m: m @ m[0],
+    "triangular": lambda m: jax.scipy.linalg.solve_triangular(m, m[0]),
+}
+
+
+@pytest.mark.parametrize("name", LINALG)
+def test_linear_algebra(name):
+    compare(LINALG[name], M, tolerance=2e-3)
+
+
+def test_eigenvalues():
+    compare(lambda m: jnp.linalg.eigh(m)[0] / 1000, S, tolerance=1e-3)
+
+
+TRANSFORMS = {
+    "grad": jax.grad(lambda x: jnp.sum(jnp.tanh(x) ** 2)),
+    "value_and_grad": jax.value_and_grad(lambda x: jnp.dot(x, jnp.sin(x)) / 100),
+    "vmap": jax.vmap(lambda x: jnp.sin(x) * 3),
+    "scan": lambda x: lax.scan(lambda total, one: (total + one, total * one), 0.0, x),
+    "while": lambda x: lax.while_loop(lambda s: jnp.sum(s) < 1e6, lambda s: s * 2 + 1, x),
+    "cond": lambda x: lax.cond(jnp.sum(x) > 3, jnp.sin, jnp.cos, x),
+    "fori": lambda x: lax.fori_loop(0, 10, lambda i, y: y * 0.5 + i, x),
+    "map": lambda x: lax.map(jnp.exp, x[:20]),
+    "jvp": lambda x: jax.jvp(jnp.sin, (x,), (x,)),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms(name):
+    compare(TRANSFORMS[name], X, tolerance=1e-3)
+
+
+def test_random_numbers_are_those_of_the_cpu():
+    def draw():
+        return jax.random.normal(jax.random.key(3), (1000,)), jax.random.bits(jax.random.key(4), (777,))
+
+    with jax.default_device(CPU):
+        wanted = [np.asarray(x) for x in draw()]
+    for found, right in zip(draw(), wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(found), right, rtol=1e-5, atol=1e-5)
+
+
+def test_donation():
+    double = jax.jit(lambda x: x * 2, donate_argnums=0)
+    given = jax.device_put(X, ONEAPI)
+    assert np.array_equal(np.asarray(double(given)), X * 2)
+    assert given.is_deleted()
+
+
+def test_a_network_learns_the_same():
+    def loss(weights, inputs, wanted):
+        hidden = jnp.tanh(inputs @ weights[0] + weights[1])
+        return jnp.mean((hidden @ weights[2] - wanted) ** 2)
+
+    def train(device):
+        random = np.random.default_rng(5)
+        put = lambda *shape: jax.device_put(random.standard_normal(shape, dtype="f4") / 3, device)  # noqa: E731
+        weights = [put(8, 16), put(16), put(16, 1)]
+        inputs = put(64, 8)
+        wanted = jnp.sin(jnp.sum(inputs, axis=1, keepdims=True))
+        step = jax.jit(lambda w: [a - 0.05 * g for a, g in zip(w, jax.grad(loss)(w, inputs, wanted), strict=True)])
+        losses = []
+        for _ in range(50):
+            losses.append(float(loss(weights, inputs, wanted)))
+            weights = step(weights)
+        return losses
+
+    found, right = train(ONEAPI), train(CPU)
+    assert right[-1] < right[0] / 2
+    np.testing.assert_allclose(found, right, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["host", "shared", "device"])
+def test_jax_takes_an_array_of_zeusm_in_place(kind):
+    array = zeusm.asarray(np.arange(12, dtype="f4").reshape(3, 4), usm_type=kind)
+    taken = jax.dlpack.from_dlpack(array)
+    assert taken.unsafe_buffer_pointer() == array._pointer
+    assert np.array_equal(np.asarray(jax.jit(lambda x: x * 2 + 1)(taken)), np.arange(12).reshape(3, 4) * 2 + 1)
+
+
+def test_zeusm_takes_an_array_of_jax_in_place():
+    given = jax.device_put(np.arange(12, dtype="f4").reshape(3, 4), ONEAPI) + 1
+    array = zeusm.from_dlpack(given)
+    assert array._pointer == given.unsafe_buffer_pointer()
+    assert np.array_equal(array.copy_to_host(), np.arange(12).reshape(3, 4) + 1)
+    assert np.array_equal(zeusm.asarray(given).copy_to_host(), np.asarray(given))
