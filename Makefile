@@ -192,7 +192,7 @@ docs: $(VENV_DOCS)/.zeusm ## The documentation as a site, in target/site
 .PHONY: clean
 clean: ## Removes all build results; keeps the download cache
 	$(CARGO) clean
-	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) $(VENV_DOCS) $(VENV_DIST) $(VENV_FREE_THREADED) dist python/zeusm/lib
+	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) $(VENV_DOCS) $(VENV_DIST) $(VENV_FREE_THREADED) $(VENV_JAX) dist python/zeusm/lib
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache docs/reference/generated
 
 include make/long.mk make/intel.mk make/bench.mk make/release.mk

@@ -37,6 +37,16 @@ test-python-again: $(NUMBA_DPEX) ## Tests of the first environment only, and all
 test-loader-all: ## All programs of the Rust tests behind the system's loader without its validation layer
 	$(MAKE) test-loader LOADER_TESTS='*'
 
+# JAX needs a later Python than Debian 12's: JAX_PYTHON=python3.12 names it. The wheel is that for all versions.
+JAX_PYTHON := python3.12
+VENV_JAX := .venv-jax
+$(VENV_JAX)/.requirements: PYTHON := $(JAX_PYTHON)
+$(VENV_JAX)/.requirements: requirements/venv-jax.txt
+.PHONY: test-jax
+test-jax: $(VENV_JAX)/.requirements dist/abi3/.built ## JAX with Intel's plugin on the CPU runtime, beside JAX's own CPU device (3.5 GB of packages)
+	$(VENV_JAX)/bin/pip install -q --no-deps --force-reinstall dist/abi3/*.whl
+	$(VENV_JAX)/bin/python $(PYTEST) tests/jax
+
 .PHONY: test-long test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
 test-long: test-daily test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
 

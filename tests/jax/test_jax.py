@@ -1,12 +1,23 @@
 """JAX on the CPU runtime, by Intel's plugin: each result is that of JAX's own CPU device."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import zeusm
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
-from jax import lax  # noqa: E402
+# isort: split
+# oneDNN, which would compute products, looks for an OpenCL GPU.
+os.environ["XLA_FLAGS"] = "--xla_gpu_gemm_rewrite_size_threshold=100000000000"
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
+from documents import snippets
 
 ONEAPI, CPU = jax.devices()[0], jax.devices("cpu")[0]
 RANDOM = np.random.default_rng(1)
@@ -19,7 +30,8 @@ LENGTHS = [1, 2, 3, 4, 7, 8, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 1000, 102
 
 
 def test_the_device_is_that_of_zeusm():
-    assert "oneapi" in str(ONEAPI) and "zeusm" in ONEAPI.device_kind
+    assert "oneapi" in str(ONEAPI)
+    assert "zeusm" in ONEAPI.device_kind
 
 
 def compare(function, *arguments, tolerance=2e-5):
@@ -31,13 +43,51 @@ def compare(function, *arguments, tolerance=2e-5):
         for found, right in zip(jax.tree.leaves(made(*arguments)), wanted, strict=True):
             assert found.devices() == {ONEAPI}
             found, right = np.asarray(found), np.asarray(right)
-            assert found.dtype == right.dtype and found.shape == right.shape
+            assert found.dtype == right.dtype
+            assert found.shape == right.shape
             np.testing.assert_allclose(found, right, rtol=tolerance, atol=tolerance)
 
 
-ELEMENTWISE = """abs add arctan2 cos cosh exp expm1 floor log log1p maximum minimum multiply power sign sin sinh sqrt square
-subtract tan tanh""".split()
-REDUCTIONS = "sum prod max min mean var argmax argmin any all cumsum cumprod median ptp".split()
+ELEMENTWISE = [
+    "abs",
+    "add",
+    "arctan2",
+    "cos",
+    "cosh",
+    "exp",
+    "expm1",
+    "floor",
+    "log",
+    "log1p",
+    "maximum",
+    "minimum",
+    "multiply",
+    "power",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+]
+REDUCTIONS = [
+    "sum",
+    "prod",
+    "max",
+    "min",
+    "mean",
+    "var",
+    "argmax",
+    "argmin",
+    "any",
+    "all",
+    "cumsum",
+    "cumprod",
+    "median",
+    "ptp",
+]
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
@@ -49,7 +99,9 @@ def test_elementwise(name):
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions(name):
-    compare(getattr(jnp, name), X[:96].reshape(12, 8) if name.endswith("prod") else X, tolerance=1e-3)
+    compare(
+        getattr(jnp, name), X[:96].reshape(12, 8) if name.endswith("prod") else X, tolerance=1e-3
+    )
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -57,7 +109,9 @@ def test_reductions(name):
 def test_sums_of_all_lengths(dtype, length):
     compare(jnp.sum, (np.arange(length) % 7).astype(dtype))
     compare(lambda x: jnp.max(x, axis=0), np.arange(length * 3).reshape(3, length).T.astype(dtype))
-    compare(lambda x: jnp.sum(x, axis=1), (np.arange(length * 3) % 5).reshape(3, length).astype(dtype))
+    compare(
+        lambda x: jnp.sum(x, axis=1), (np.arange(length * 3) % 5).reshape(3, length).astype(dtype)
+    )
 
 
 MOVES = {
@@ -140,7 +194,9 @@ def test_transforms(name):
 
 def test_random_numbers_are_those_of_the_cpu():
     def draw():
-        return jax.random.normal(jax.random.key(3), (1000,)), jax.random.bits(jax.random.key(4), (777,))
+        return jax.random.normal(jax.random.key(3), (1000,)), jax.random.bits(
+            jax.random.key(4), (777,)
+        )
 
     with jax.default_device(CPU):
         wanted = [np.asarray(x) for x in draw()]
@@ -166,7 +222,11 @@ def test_a_network_learns_the_same():
         weights = [put(8, 16), put(16), put(16, 1)]
         inputs = put(64, 8)
         wanted = jnp.sin(jnp.sum(inputs, axis=1, keepdims=True))
-        step = jax.jit(lambda w: [a - 0.05 * g for a, g in zip(w, jax.grad(loss)(w, inputs, wanted), strict=True)])
+        step = jax.jit(
+            lambda w: [
+                a - 0.05 * g for a, g in zip(w, jax.grad(loss)(w, inputs, wanted), strict=True)
+            ]
+        )
         losses = []
         for _ in range(50):
             losses.append(float(loss(weights, inputs, wanted)))
@@ -183,7 +243,9 @@ def test_jax_takes_an_array_of_zeusm_in_place(kind):
     array = zeusm.asarray(np.arange(12, dtype="f4").reshape(3, 4), usm_type=kind)
     taken = jax.dlpack.from_dlpack(array)
     assert taken.unsafe_buffer_pointer() == array._pointer
-    assert np.array_equal(np.asarray(jax.jit(lambda x: x * 2 + 1)(taken)), np.arange(12).reshape(3, 4) * 2 + 1)
+    assert np.array_equal(
+        np.asarray(jax.jit(lambda x: x * 2 + 1)(taken)), np.arange(12).reshape(3, 4) * 2 + 1
+    )
 
 
 def test_zeusm_takes_an_array_of_jax_in_place():
@@ -192,3 +254,10 @@ def test_zeusm_takes_an_array_of_jax_in_place():
     assert array._pointer == given.unsafe_buffer_pointer()
     assert np.array_equal(array.copy_to_host(), np.arange(12).reshape(3, 4) + 1)
     assert np.array_equal(zeusm.asarray(given).copy_to_host(), np.asarray(given))
+
+
+@pytest.mark.parametrize(
+    "code", [pytest.param(code, id=name) for code, name in snippets(of_jax=True)]
+)
+def test_snippet(code):
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -11,19 +11,21 @@ FILE = re.compile(
 )
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMANDS = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# Packages that only the environment of tests/peers has.
+# Packages that only the environment of tests/peers has, and of tests/jax.
 PEERS = re.compile(
     r"^\s*(?:import|from) (?:dask|distributed|mpi4py|ray|zeusm_dask)\b", re.MULTILINE
 )
+JAX = re.compile(r"^\s*(?:import|from) jax\b", re.MULTILINE)
 
 
-def snippets(of_peers):
-    """Each fenced Python block and its name, document and line, of those that need a peer, or of the others."""
+def snippets(of_peers=False, of_jax=False):
+    """Each fenced Python block and its name, document and line, of those that need a peer, or JAX, or neither."""
     for document in documents():
         text = document.read_text()
         for match in FENCE.finditer(text):
             line = text.count("\n", 0, match.start(1)) + 1
-            if bool(PEERS.search(match[1])) == of_peers:
+            needs = bool(PEERS.search(match[1])), bool(JAX.search(match[1]))
+            if needs == (of_peers, of_jax):
                 yield match[1], f"{document.relative_to(ROOT)}:{line}"
 
 

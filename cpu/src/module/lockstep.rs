@@ -4,10 +4,12 @@
 use crate::spirv::Kernel;
 
 /// A part of the kernel's name, and what relies on it.
-const KERNELS: [(&str, &str); 1] = [(
-    "oneapi3mkl3gpu8internal12potrf_kernel",
-    "oneMKL's Cholesky factorisation of real matrices",
-)];
+const KERNELS: [(&str, &str); 2] = [
+    ("oneapi3mkl3gpu8internal12potrf_kernelIPf", CHOLESKY),
+    ("oneapi3mkl3gpu8internal12potrf_kernelIPd", CHOLESKY),
+];
+/// That of complex matrices is right.
+const CHOLESKY: &str = "oneMKL's Cholesky factorisation of real matrices";
 
 /// Why a processor cannot execute one of these kernels; `None` if it can.
 pub fn refusal(kernels: &[Kernel]) -> Option<String> {
@@ -35,6 +37,7 @@ mod tests {
             text.contains("Cholesky") && text.contains("level_zero:cpu"),
             "{text}"
         );
-        assert_eq!(refusal(&[named("potrf_kernel")]), None);
+        let complex = "_ZTSN6oneapi3mkl3gpu8internal12potrf_kernelIPSt7complexIfEPiE";
+        assert_eq!(refusal(&[named("potrf_kernel"), named(complex)]), None);
     }
 }
