@@ -55,8 +55,8 @@ PROGRAMS = {
         CLASSES,
     ),
 }
-# oneMKL has code for Intel's GPUs only, and kernels of oneDAL for the type GPU need such hardware; these two do not.
-ON_GPU = ["KNN", "DBSCAN"]
+# The others need oneMKL's Cholesky factorisation, which is refused, or kernels of oneDAL that need a GPU.
+ON_GPU = ["KNN", "DBSCAN", "KMeans"]
 CASES = [("level_zero:cpu:0", name) for name in PROGRAMS] + [
     ("level_zero:gpu:0", name) for name in ON_GPU
 ]
