@@ -7,6 +7,7 @@ use super::list::{Device, have_sub_devices, is_discrete};
 use crate::abi::arguments::text;
 use crate::abi::entry::Out;
 use crate::abi::result::ZeResult;
+use crate::opencl::Runtime;
 use crate::system::{clock, processor};
 
 /// The parts of a command of a mutable list that can be changed: `ze_mutable_command_exp_flags_t` up to 1.17, except graphs.
@@ -15,13 +16,27 @@ pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNE
 /// SYCL's Level Zero adapters skip devices of other vendors.
 const VENDOR: u32 = 0x8086;
 
-/// The version of the architecture: 20.1.0, Battlemage. Libraries refuse an architecture that they do not know: oneMKL and XLA have
-/// kernels for listed ones only. From 20.1 on, SYCL uses its second adapter. The first one has defects where threads share a queue,
-/// host tasks included, and takes longer for a launch.
-const ARCHITECTURE: u32 = 20 << 22 | 1 << 14;
-/// The version where a GPU has sub-devices: 12.70.0, Meteor Lake. SYCL's second adapter runs no kernels on sub-devices. From 12.60
-/// on, the first one uses immediate command lists: its batches of regular lists have defects, and are slower here.
-const ARCHITECTURE_WITH_SUB_DEVICES: u32 = 12 << 22 | 70 << 14;
+/// The version of an architecture, as `ze_device_ip_version_ext_t` has it.
+const fn version(architecture: u32, release: u32) -> u32 {
+    architecture << 22 | release << 14
+}
+
+/// The version of the architecture. Libraries refuse one that they do not know: oneMKL and XLA have kernels for listed ones only.
+///
+/// - 20.1, Battlemage. From it on, SYCL uses its second adapter. The first one has defects where threads share a queue, host tasks
+///   included, and takes longer for a launch.
+/// - 12.70, Meteor Lake, where a GPU has sub-devices: SYCL's second adapter runs no kernels on them. From 12.60 on, the first one
+///   uses immediate command lists: its batches of regular lists have defects, and are slower here.
+/// - 255 and 13, which no GPU has, where OpenCL is of 2024 or before: compiled by it, oneMKL's kernels give wrong results.
+fn architecture() -> u32 {
+    let is_old = Runtime::get().is_ok_and(|runtime| runtime.properties().year() < 2025);
+    match (have_sub_devices(), is_old) {
+        (false, false) => version(20, 1),
+        (false, true) => version(255, 0),
+        (true, false) => version(12, 70),
+        (true, true) => version(13, 0),
+    }
+}
 
 /// `zeDeviceGetProperties`: whatever the type, the name says CPU. Execution units have one thread.
 pub fn device_properties(
@@ -46,11 +61,7 @@ pub fn device_properties(
             }
             extensions::ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT => {
                 if let Some(version) = link.output::<extensions::ze_device_ip_version_ext_t>() {
-                    version.ipVersion = if have_sub_devices() {
-                        ARCHITECTURE_WITH_SUB_DEVICES
-                    } else {
-                        ARCHITECTURE
-                    };
+                    version.ipVersion = architecture();
                 }
             }
             extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES => {

@@ -73,6 +73,12 @@ impl Properties {
     pub fn has(&self, extension: &str) -> bool {
         self.extensions.iter().any(|name| name == extension)
     }
+
+    /// The year of Intel's release, with which its version begins; 0 for a version of another form.
+    pub fn year(&self) -> u32 {
+        let year = self.driver.split('.').next();
+        year.and_then(|year| year.parse().ok()).unwrap_or(0)
+    }
 }
 
 /// CL_DEVICE_HALF_, _SINGLE_ and _DOUBLE_FP_ATOMIC_CAPABILITIES_EXT.
