@@ -29,7 +29,7 @@ fresh "$wheel[dpctl]"
 "$bin/python" examples/handoff_dpctl.py
 
 echo "== threads that the exit ends, in the modules that zig has linked"
-"$bin/pip" install -q pytest numpy
+"$bin/pip" install -q pytest numpy hypothesis
 for module in "$wheel" "$release"/versions/*; do
     # Those for other versions of Python cannot be installed.
     "$bin/pip" install -q --no-deps --force-reinstall "$module" || continue
