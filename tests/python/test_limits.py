@@ -37,16 +37,6 @@ dpnp.sort(numbers{}).sycl_queue.wait()
     assert has_the_fault(program.format(""), env=INTEL_OPENCL), "the row of the sort is obsolete"
 
 
-def test_onemkl_on_the_gpu_of_the_cpu_runtime():
-    program = """
-import zeusm, dpnp
-
-dpnp.fft.fft(dpnp.ones(8, device="level_zero:gpu"))
-"""
-    told = "the row of oneMKL is obsolete"
-    assert has_the_fault(program, says="unknown GPU architecture", env={}), told
-
-
 def test_arrays_of_dpnp_without_dimensions_are_exported_read_only():
     program = """
 import dpnp
