@@ -128,7 +128,7 @@ def staging(array: Any, size: int, offset: int, strides: tuple[int, ...]) -> tup
     data = numpy.empty(size, "u1")
     if not array.size:
         return data, numpy.empty(array.shape, array.dtype)
-    return data, numpy.ndarray(array.shape, array.dtype, data, offset, strides)  # type: ignore[call-overload]
+    return data, numpy.ndarray(array.shape, array.dtype, data, offset, strides)
 
 
 def if_packed(array: Any, orders: str) -> Any:

@@ -13,11 +13,15 @@ else:  # Annotations can be evaluated.
 VERSION = 1
 #: The first protocol with out-of-band buffers.
 OUT_OF_BAND = 5
+#: Without SYCL, and of a device that this machine lacks. Others may be of a handler of a signal.
+NO_DEVICE = (ImportError, RuntimeError, ValueError)
 CLASSES = {"device": MemoryUSMDevice, "shared": MemoryUSMShared, "host": MemoryUSMHost}
 
 
 def reduce_memory(memory: Any, protocol: int, alignment: int, usm_type: str) -> tuple[Any, ...]:
     """Return the function that unpickles, and its arguments."""
+    import zeusm.memory  # noqa: F401  # cloudpickle, which Ray uses, copies a function whose module is not imported.
+
     if protocol < OUT_OF_BAND:
         content = memory.tobytes()
     else:
@@ -35,9 +39,7 @@ def filter_string(memory: Any) -> Any:
         while device.parent_device is not None:
             device = device.parent_device
         return device.filter_string
-    except MemoryError:
-        raise
-    except Exception:
+    except NO_DEVICE:
         return None
 
 
@@ -58,12 +60,10 @@ def _from_pickle(version: int, *state: Any) -> _Memory:
     size = memoryview(content).nbytes
     try:
         memory = CLASSES[usm_type](size, alignment=alignment, queue=device)
-    except MemoryError:
-        raise
-    except Exception:
+    except NO_DEVICE:
         if device is None:
             raise
-        # The device may not exist on this machine. Any other error occurs again without it.
+        # Any other error occurs again without the device.
         memory = CLASSES[usm_type](size, alignment=alignment)
     memory.copy_from_host(content)
     return memory

@@ -74,7 +74,6 @@ class Careful(pickle._Unpickler):
     def find_class(self, module, name):
         if (module, name) not in [
             ("zeusm.memory", "_from_pickle"),
-            ("zeusm._zeusm", "_from_pickle"),
             ("_codecs", "encode"),
         ]:
             raise pickle.UnpicklingError(f"{module}.{name}")

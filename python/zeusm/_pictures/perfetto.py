@@ -17,7 +17,7 @@ Event = dict[str, object]
 
 def write(replay: Replay, path: Path) -> None:
     """Write the trace, compressed if the name ends with .gz."""
-    opener: Callable[..., TextIO] = gzip.open if path.suffix == ".gz" else open  # type: ignore[assignment]
+    opener: Callable[..., TextIO] = gzip.open if path.suffix == ".gz" else open
     with opener(path, "wt", encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ns","traceEvents":[')
         separator = "\n"
