@@ -20,8 +20,6 @@ CLASSES = {"device": MemoryUSMDevice, "shared": MemoryUSMShared, "host": MemoryU
 
 def reduce_memory(memory: Any, protocol: int, alignment: int, usm_type: str) -> tuple[Any, ...]:
     """Return the function that unpickles, and its arguments."""
-    import zeusm.memory  # noqa: F401  # cloudpickle, which Ray uses, copies a function whose module is not imported.
-
     if protocol < OUT_OF_BAND:
         content = memory.tobytes()
     else:

@@ -29,9 +29,11 @@ impl PyMemory {
 impl PyMemory {
     /// The function that unpickles, and its arguments.
     fn reduced<'py>(slf: &Bound<'py, Self>, protocol: i32) -> PyResult<Bound<'py, PyAny>> {
-        let memory = slf.get();
+        let (py, memory) = (slf.py(), slf.get());
         let arguments = (slf, protocol, memory.alignment(), memory.kind.name());
-        let module = slf.py().import("zeusm._pickling")?;
+        // The module of the function that unpickles: cloudpickle, which Ray uses, copies a function whose module is not imported.
+        py.import("zeusm.memory")?;
+        let module = py.import("zeusm._pickling")?;
         module.call_method1("reduce_memory", arguments)
     }
 }
