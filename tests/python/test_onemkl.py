@@ -66,7 +66,11 @@ ON_GPU = [case for case in CASES if case not in [(program, dtype) for program, d
 @pytest.mark.parametrize(
     ("program", "dtype", "device"),
     [(*case, DEVICE) for case in CASES]
-    + [(*case, "level_zero:gpu") for case in ON_GPU if not HAS_DPNP_15],
+    + [
+        pytest.param(*case, "level_zero:gpu", marks=pytest.mark.once)
+        for case in ON_GPU
+        if not HAS_DPNP_15
+    ],
 )
 def test_the_answer_is_numpys(program, dtype, device):
     function, *operands = PROGRAMS[program]
@@ -86,6 +90,7 @@ def test_the_answer_is_numpys(program, dtype, device):
         assert np.array_equal(ours.copy_to_host(), operand)
 
 
+@pytest.mark.once
 @pytest.mark.skipif(HAS_DPNP_15, reason="another refusal, which may end the process")
 @pytest.mark.parametrize(("program", "dtype", "reason"), REFUSED)
 def test_what_a_processor_cannot_run_is_refused(program, dtype, reason):
