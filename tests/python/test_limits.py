@@ -48,23 +48,6 @@ dpnp.from_dlpack(dpnp.asarray(1.0, device="opencl:cpu"))[()] = 2
     assert has_the_fault(program, says="read-only", env=INTEL_OPENCL), told
 
 
-def test_to_device_copies_old_bytes():
-    program = """
-import dpctl, dpnp
-
-here, there = dpctl.SyclQueue("opencl:cpu"), dpctl.SyclQueue("opencl:cpu")
-array = dpnp.zeros(1 << 24, sycl_queue=here)
-for _ in range(10):
-    for _ in range(20):
-        dpnp.add(array, 1, out=array)
-    copy = dpnp.asnumpy(array.to_device(there))
-    here.wait()
-    assert (copy == dpnp.asnumpy(array)).all(), "old bytes"
-"""
-    told = "the row of to_device is obsolete"
-    assert has_the_fault(program, says="old bytes", seconds=120, env=INTEL_OPENCL), told
-
-
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="the module has another name")
 def test_sub_interpreters():
     program = """
