@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use once_cell::race::OnceBox;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
@@ -29,6 +30,20 @@ pub(crate) fn of_jax(x: &Bound<'_, PyAny>) -> PyResult<Option<ResolvedSyclObject
     if !module.to_cow()?.starts_with("jaxlib.") {
         return Ok(None);
     }
+    // Both are in the process by now, so that they stay one and the same.
+    static IS_ONE: OnceBox<()> = OnceBox::new();
+    IS_ONE.get_or_try_init(|| one_runtime().map(Box::new))?;
+    x.call_method0(intern!(py, "block_until_ready"))?;
+    let address: usize = device
+        .call_method0(intern!(py, "get_stream_for_external_ready_events"))?
+        .extract()?;
+    // SAFETY: JAX's device holds the queue, of the only SYCL runtime, as long as the process lives.
+    let queue = unsafe { QueueRef::copy_from_raw(address as RawRef) }.or_raise()?;
+    ResolvedSyclObject::of_queue_reference(py, &queue).map(Some)
+}
+
+/// Whether JAX and dpctl have the same SYCL runtime, as the process has no other.
+fn one_runtime() -> PyResult<()> {
     let runtimes: BTreeSet<_> = zeusm_process::maps::mappings()
         .into_iter()
         .filter_map(|mapping| mapping.path)
@@ -43,11 +58,5 @@ pub(crate) fn of_jax(x: &Bound<'_, PyAny>) -> PyResult<Option<ResolvedSyclObject
              zeusm.asarray copies"
         )));
     }
-    x.call_method0(intern!(py, "block_until_ready"))?;
-    let address: usize = device
-        .call_method0(intern!(py, "get_stream_for_external_ready_events"))?
-        .extract()?;
-    // SAFETY: JAX's device holds the queue, of the only SYCL runtime, as long as the process lives.
-    let queue = unsafe { QueueRef::copy_from_raw(address as RawRef) }.or_raise()?;
-    ResolvedSyclObject::of_queue_reference(py, &queue).map(Some)
+    Ok(())
 }
