@@ -50,12 +50,12 @@ fn they_are_dropped_with_the_signal_and_their_stream() {
     assert!(held.upgrade().is_none());
 }
 
-/// The state of a signal that another process sets.
-struct Elsewhere(Arc<AtomicBool>);
+/// The state of a signal that another process sets, as the function says.
+struct Elsewhere<F>(F);
 
-impl SharedState for Elsewhere {
+impl<F: Fn() -> bool + Send + Sync> SharedState for Elsewhere<F> {
     fn read(&self) -> (bool, u64) {
-        let is_set = self.0.load(Ordering::Relaxed);
+        let is_set = (self.0)();
         (is_set, u64::from(is_set))
     }
 
@@ -79,7 +79,8 @@ fn another_process_may_set_a_signal_that_nothing_else_refers_to() {
     engine();
     let stream = Stream::new(None, Priority::Normal);
     let is_set = Arc::new(AtomicBool::new(false));
-    let state = Elsewhere(Arc::clone(&is_set));
+    let seen = Arc::clone(&is_set);
+    let state = Elsewhere(move || seen.load(Ordering::Relaxed));
     let shared = Signal::shared(false, |_| state);
     let watched = Arc::downgrade(&shared);
     let (end, waits) = (Arc::new(Signal::default()), [&shared]);
@@ -91,32 +92,14 @@ fn another_process_may_set_a_signal_that_nothing_else_refers_to() {
     assert!(watched.upgrade().is_none());
 }
 
-/// The state of a signal that another process sets right after this one has read it for the n-th time.
-struct SetAfter(AtomicUsize);
-
-impl SharedState for SetAfter {
-    fn read(&self) -> (bool, u64) {
-        let left = |reads: usize| reads.checked_sub(1);
-        let is_set = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left)
-            .is_err();
-        (is_set, u64::from(is_set))
-    }
-
-    fn set(&self, _started: u64, _ended: u64) -> (bool, u64) {
-        self.read()
-    }
-
-    fn reset(&self) {}
-
-    fn times(&self) -> (u64, u64) {
-        (0, 0)
-    }
-
-    fn watch(&self) -> bool {
-        true
-    }
+/// A signal that another process sets right after this one has read it so many times.
+fn set_after(reads: usize) -> impl SharedState {
+    let left = AtomicUsize::new(reads);
+    let less = |left: usize| left.checked_sub(1);
+    Elsewhere(move || {
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_err()
+    })
 }
 
 #[test]
@@ -124,7 +107,7 @@ fn another_process_may_set_a_signal_while_a_command_begins_to_wait_for_it() {
     engine();
     for reads in 0..10 {
         let stream = Stream::new(None, Priority::Normal);
-        let shared = Signal::shared(false, |_| SetAfter(reads.into()));
+        let shared = Signal::shared(false, |_| set_after(reads));
         let end = Arc::new(Signal::default());
         submit(&stream, &[&shared], Some(&end));
         while !shared.is_set() {}
