@@ -26,7 +26,7 @@ MAKES = {"AuthenticAMD": "amd", "GenuineIntel": "intel"}
 PROGRAMS = {
     **{
         name: [sys.executable, HERE / f"{name}.py"]
-        for name in ("memory", "copies", "process", "kernels", "live")
+        for name in ("memory", "allocator", "exchange", "copies", "process", "kernels", "live")
     },
     "scale": ["cargo", "bench", "--quiet", "--locked", "--bench", "scale"],
 }

@@ -7,8 +7,8 @@ FUZZ_SLOW := 400
 PYTEST_LONG := -m pytest -p no:cacheprovider -o faulthandler_timeout=0
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
-.PHONY: test-daily test-valgrind test-instructions test-loader-all test-python-again
-test-daily: test-valgrind test-instructions test-loader-all test-python-again test-intel-part ## For each day: valgrind, instruction counts, what `test` runs in one mode or environment only, and a part of test-intel
+.PHONY: test-daily lint-loom test-valgrind test-instructions test-loader-all test-python-again
+test-daily: lint-loom test-valgrind test-instructions test-loader-all test-python-again test-intel-part ## For each day: clippy with loom, valgrind, instruction counts, what `test` runs in one mode or environment only, and a part of test-intel
 
 # Allocation, sharing and freeing under valgrind. It runs one thread at a time: without a fair lock, a test that polls an event
 # starved the thread that executes the work, for minutes.
@@ -46,6 +46,13 @@ $(VENV_JAX)/.requirements: requirements/venv-jax.txt
 test-jax: $(VENV_JAX)/.requirements dist/abi3/.built ## JAX with Intel's plugin on the CPU runtime, beside JAX's own CPU device (3.5 GB of packages)
 	$(VENV_JAX)/bin/pip install -q --no-deps --force-reinstall dist/abi3/*.whl
 	$(VENV_JAX)/bin/python $(PYTEST) tests/jax
+
+VENV_TORCH := .venv-torch
+$(VENV_TORCH)/.requirements: requirements/venv-torch.txt
+.PHONY: test-torch
+test-torch: $(VENV_TORCH)/.requirements dist/abi3/.built ## PyTorch's tensors over zeusm's arrays (5 GB of packages)
+	$(VENV_TORCH)/bin/pip install -q --no-deps --force-reinstall dist/abi3/*.whl
+	$(VENV_TORCH)/bin/python $(PYTEST) tests/torch
 
 .PHONY: test-long test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
 test-long: test-daily test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
@@ -100,7 +107,10 @@ test-soak: venvs ## Random programs of dpnp and zeusm against NumPy: both adapte
 # loom's locks.
 LOOM := RUSTFLAGS="--cfg loom" CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR=$(TARGET)/loom $(CARGO)
 MODELLED := -p zeusm-process -p zeusm-cpu -p zeusm -p zeusm-python
-test-loom: | setup ## Loom models of the synchronisation, in every interleaving of a few threads
+lint-loom: | setup
+	$(LOOM) clippy --locked $(MODELLED) --lib -- -D warnings
+
+test-loom: lint-loom ## Loom models of the synchronisation, in every interleaving of a few threads
 	$(LOOM) test --locked $(MODELLED) --lib -- "models::$(MODEL)" --nocapture
 
 # Miri is a component of the nightly toolchain: `rustup component add miri rust-src --toolchain nightly`. It does not support
@@ -125,20 +135,46 @@ test-threads: | setup ## The pool's tests with ThreadSanitizer
 		$(CARGO) +nightly test --locked -Zbuild-std --target $(HOST) --test pool -- \
 		--skip level_zero --skip all_memory_is_returned --skip a_million --skip mixes --skip a_child
 
-# `cargo install --locked cargo-mutants` first. MUTANTS=queue takes one folder, SHARD=0/10 every tenth mutant. Each mutant is
-# built incrementally and without debug information, with the tests of these folders (or files) only: the options that
-# select them (-C) go to the build, too.
-MUTANTS := pool suai dlpack event queue ipc usm
-MUTANT_TESTS_pool := pool
-MUTANT_TESTS_event := queue asynchronous operands capabilities faults
-MUTANT_TESTS_queue := queue asynchronous operands peer_copy capabilities faults
-MUTANT_TESTS_ipc := ipc
-MUTANT_TESTS_usm := memory capabilities pool
-mutants: build ## Mutation tests of src/; takes hours
+# Lines and branches that the tests reach: the Rust tests and, with an instrumented wheel in a copy of .venv, the Python tests. The
+# counters are mapped files (%c), so they also have what processes did that were killed or ended by `_exit`; processes without the
+# variable leave files in the folders where they run. A few tests of times, descriptors and resident memory fail with it, and tests
+# of millions of objects take long. `rustup component add llvm-tools` first; takes an hour.
+COVERAGE := $(TARGET)/coverage
+COVERED := env CARGO_TARGET_DIR=$(COVERAGE) LLVM_PROFILE_FILE=$(COVERAGE)/%c%m.profraw RUSTC_BOOTSTRAP=1 \
+	RUSTFLAGS="-Cinstrument-coverage -Zcoverage-options=branch -Cllvm-args=-runtime-counter-relocation"
+UNOPTIMISED := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+.PHONY: coverage
+coverage: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
+coverage: export RUST_MIN_STACK := 8388608
+coverage: $(VENV)/.requirements ## Lines and branches that the Rust and the Python tests reach, by folder
+	rm -rf $(COVERAGE)/*.profraw $(COVERAGE)/venv $(COVERAGE)/wheel
+	$(COVERED) $(CARGO) build --locked -p zeusm-cpu
+	-$(COVERED) ZEUSM_CPU_STRICT=1 ZEUSM_CPU_LIBRARY=$(COVERAGE)/debug/libzeusm_cpu.so $(RUNNER)="timeout -k 10 1800" \
+		ZEUSM_TEST_DPCTL=$$(echo $(CURDIR)/$(VENV)/lib/python3*/site-packages/dpctl) $(CARGO) test $(WORKSPACE) --locked --no-fail-fast --tests
+	cp -al $(VENV) $(COVERAGE)/venv
+	$(COVERED) $(UNOPTIMISED) $(PIP_WHEEL) -w $(COVERAGE)/wheel .
+	$(COVERAGE)/venv/bin/python -m pip install -q --no-deps --force-reinstall $(COVERAGE)/wheel/*.whl
+	-$(COVERED) $(COVERAGE)/venv/bin/python $(PYTEST_LONG) tests/python
+	rm -f default_*.profraw cpu/default_*.profraw
+	$(PYTHON) tools/covered.py $(COVERAGE)
+
+# `cargo install --locked cargo-mutants` first. MUTANTS=src/queue takes one folder, SHARD=0/10 every tenth mutant; folders of both
+# crates do not go together. Each mutant is built incrementally and without debug information, with the tests of these folders only:
+# the options that select them (-C) go to the build, too.
+MUTANTS := src/pool src/suai src/dlpack src/event src/queue src/ipc src/usm
+MUTANT_TESTS_src/pool := pool
+MUTANT_TESTS_src/event := queue asynchronous operands capabilities faults
+MUTANT_TESTS_src/queue := queue asynchronous operands peer_copy capabilities faults
+MUTANT_TESTS_src/ipc := ipc
+MUTANT_TESTS_src/usm := memory capabilities pool
+MUTANT_TESTS_cpu/src/engine := lists events engines kernels
+MUTANT_TESTS_cpu/src/memory := usm lists external_memory physical_memory
+MUTANT_TESTS_cpu/src/usm := usm ipc handles
+mutants: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
+mutants: build ## Mutation tests of src/ or of MUTANTS=cpu/src/engine; takes hours
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none $(CARGO) mutants -j1 --cap-lints true \
 		--timeout 120 --build-timeout 900 $(if $(SHARD),--shard $(SHARD) --sharding round-robin) \
-		$(foreach folder,$(MUTANTS),-f 'src/$(folder)/*.rs' -f 'src/$(folder).rs') \
+		$(foreach folder,$(MUTANTS),-f '$(folder)/**/*.rs' -f '$(folder).rs') \
 		-o $(TARGET) -C=--locked -C=--lib \
 		$(patsubst %,-C=--test=%,$(sort $(foreach folder,$(MUTANTS),$(MUTANT_TESTS_$(folder))))) \
 		-- -- --skip a_million --skip mixes_fragment --skip all_memory_is_returned
-

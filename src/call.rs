@@ -49,7 +49,7 @@ pub(crate) fn enumerate<T: Copy>(
 
 /// The driver's description of this thread's last error (since specification 1.6); empty if there is none.
 pub(crate) fn last_error(library: &sys::Library, driver: sys::ze_driver_handle_t) -> String {
-    let Some(describe) = library.extensions().zeDriverGetLastErrorDescription else {
+    let Some(describe) = library.zeDriverGetLastErrorDescription else {
         return String::new();
     };
     let mut text = ptr::null();

@@ -38,19 +38,10 @@ pub enum Error {
     #[error("{0} of zeusm is for Linux only")]
     LinuxOnly(&'static str),
     /// An environment variable, or the program's choice in its place, has a value that cannot be used.
-    #[error("{variable}={value:?} is not {expected}")]
-    InvalidVariable {
-        /// The environment variable.
-        variable: &'static str,
-        /// Its value, or the program's choice.
-        value: String,
-        /// The values that can be used, in words.
-        expected: String,
-    },
+    #[error(transparent)]
+    InvalidVariable(#[from] InvalidVariable),
     /// The chosen runtime cannot be used.
-    #[error(
-        "the runtime {choice}, chosen by {variable} or by the program, cannot be used: {cause}"
-    )]
+    #[error("the runtime {choice}, chosen by {variable}, cannot be used: {cause}")]
     ChoiceFailed {
         /// The choice.
         choice: String,
@@ -59,9 +50,6 @@ pub enum Error {
         /// Why it cannot be used.
         cause: Box<Error>,
     },
-    /// A runtime was chosen after another one was in use.
-    #[error("the {0} Level Zero runtime already serves this process: choose before the first use")]
-    AlreadyServing(String),
     /// The devices of the CPU runtime were chosen after they had been listed.
     #[error(
         "the devices of the CPU runtime have been listed already and cannot be changed: choose them before the first use of \
@@ -206,6 +194,20 @@ pub enum Error {
         /// What the process holds, in bytes.
         held: u64,
     },
+    /// The device has less free memory, whichever processes hold the rest. The driver was not called; the result is the one for this
+    /// case.
+    #[error(
+        "{size} more bytes exceed what is free of the device's memory, {free} bytes; this process holds {held}: free memory, return \
+         what pools hold, or end other processes that use the device: ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY"
+    )]
+    DeviceFull {
+        /// The size in bytes.
+        size: u64,
+        /// What is free, in bytes.
+        free: u64,
+        /// What the process holds, in bytes.
+        held: u64,
+    },
     /// The process has almost as many memory mappings as the system allows. The driver, which does not check them, was not
     /// called; the result is the one for this case.
     #[error(
@@ -218,6 +220,43 @@ pub enum Error {
         /// The system's limit.
         limit: usize,
     },
+    /// Memory of the program cannot be host memory where it is.
+    #[error(
+        "{size} bytes at {address:#x} cannot be used in place as host USM on {device}: {cause}; copy them to new memory \
+         (MemoryUSMHost(n).copy_from_host)"
+    )]
+    InPlace {
+        /// The size in bytes.
+        size: usize,
+        /// The address of the first byte.
+        address: usize,
+        /// The device's name.
+        device: String,
+        /// Why it cannot.
+        cause: Box<Error>,
+    },
+    /// The driver does not have an extension.
+    #[error("the driver does not have the extension {0}")]
+    NoExtension(&'static str),
+    /// The driver would hand pages of the program out after their free.
+    #[error(
+        "the driver keeps memory for reuse that was freed, also the program's, and would hand its pages out as new memory; with \
+         NEOReadDebugKeys=1 and ExperimentalEnableHostAllocationCache=0 in the environment it keeps none"
+    )]
+    KeepsPages,
+    /// Pages of the program are USM already.
+    #[error("a page of them is USM already, or is in use in place for other bytes")]
+    PagesInUse,
+    /// The memory of a pool that is suspended cannot be used.
+    #[error(
+        "the memory's pool is suspended, or about to be: it can be used after pool.resume() in the process that suspended it"
+    )]
+    Suspended,
+    /// A pool that was not made for it cannot be suspended.
+    #[error(
+        "the pool cannot be suspended: its provider has no virtual memory (MemoryPool('device', suspendable=True))"
+    )]
+    NotSuspendable,
     /// The driver does not report how much of a device's memory is free.
     #[error("the driver does not report the free memory of {device}: {reason}")]
     NoMemoryState {
@@ -330,21 +369,6 @@ pub enum Error {
     UnknownPointer(usize),
 }
 
-impl From<InvalidVariable> for Error {
-    fn from(invalid: InvalidVariable) -> Self {
-        let InvalidVariable {
-            name: variable,
-            value,
-            expected,
-        } = invalid;
-        Self::InvalidVariable {
-            variable,
-            value,
-            expected,
-        }
-    }
-}
-
 impl Error {
     /// The Level Zero result at the root of this error, if there is one.
     #[must_use]
@@ -354,11 +378,14 @@ impl Error {
             Self::DeviceLost { .. } => Some(sys::ZE_RESULT_ERROR_DEVICE_LOST),
             Self::NullPointer => Some(sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER),
             Self::TooLarge { .. } => Some(sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE),
-            Self::DeviceLimit { .. } => Some(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY),
+            Self::DeviceLimit { .. } | Self::DeviceFull { .. } => {
+                Some(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)
+            }
             Self::TooManyMappings { .. } => Some(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY),
             Self::Allocation { cause, .. }
             | Self::Operation { cause, .. }
             | Self::CommandList { cause, .. }
+            | Self::InPlace { cause, .. }
             | Self::Pool { cause, .. } => cause.result(),
             Self::NotExecuted(cause) => cause.result(),
             _ => None,

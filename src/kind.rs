@@ -34,7 +34,9 @@ impl UsmKind {
 
     pub(crate) fn from_level_zero(kind: sys::ze_memory_type_t) -> Option<Self> {
         match kind {
-            sys::ZE_MEMORY_TYPE_HOST => Some(Self::Host),
+            sys::ZE_MEMORY_TYPE_HOST | sys::extensions::ZE_MEMORY_TYPE_HOST_IMPORTED => {
+                Some(Self::Host)
+            }
             sys::ZE_MEMORY_TYPE_DEVICE => Some(Self::Device),
             sys::ZE_MEMORY_TYPE_SHARED => Some(Self::Shared),
             _ => None,

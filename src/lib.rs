@@ -28,6 +28,7 @@
 
 pub use level_zero_sys as sys;
 
+pub mod arrow;
 #[macro_use]
 mod call;
 mod confinement;
@@ -42,11 +43,13 @@ pub mod history;
 #[cfg(target_os = "linux")]
 pub mod ipc;
 mod kind;
+mod ongoing;
 pub mod pool;
 mod queue;
 pub mod runtime;
 mod shared_library;
 pub mod suai;
+mod suspend;
 #[cfg(target_os = "linux")]
 pub mod sycl;
 pub mod usm;

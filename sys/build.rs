@@ -38,12 +38,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         generate(&find_headers()?)?
     };
     fs::write(out.join("bindings.rs"), &bindings)?;
-    fs::write(out.join("functions.rs"), function_table(&bindings)?)?;
-    fs::write(out.join("declarations.rs"), declarations(&bindings)?)?;
     let extensions = fs::read_to_string(EXTENSIONS)?;
-    let structures =
-        structure_types("bindings", &bindings)? + &structure_types("extensions", &extensions)?;
-    fs::write(out.join("structures.rs"), structures)?;
+    fs::write(
+        out.join("functions.rs"),
+        function_table(&bindings, &extensions)?,
+    )?;
+    fs::write(out.join("declarations.rs"), declarations(&bindings)?)?;
+    fs::write(out.join("structures.rs"), structure_types(&bindings)?)?;
     let checks = extension_checks(&extensions, &bindings)?;
     fs::write(out.join("extension_checks.rs"), checks)?;
     let names = result_names(&(bindings + &extensions))?;
@@ -111,43 +112,48 @@ fn is_header_folder(folder: &Path) -> bool {
     folder.join("ze_api.h").is_file() && folder.join("ze_ddi.h").is_file()
 }
 
-/// Generates a struct with an optional pointer for each function in the headers, and its constructor.
-fn function_table(bindings: &str) -> Result<String, Box<dyn Error>> {
-    let mut fields = String::new();
-    let mut lookups = String::new();
+/// Generates a struct with an optional pointer for each function in the headers or in `src/extensions.rs`, and its constructor.
+fn function_table(bindings: &str, extensions: &str) -> Result<String, Box<dyn Error>> {
+    let mut fields = BTreeMap::new();
     // ze_ddi.h names the type of zeMemFree ze_pfnMemFree_t. The tracing callbacks of ze_api.h (..Cb_t) and the functions that
     // drivers export for the loader (ze_pfnGet*ProcAddrTable_t) are not part of the API for callers.
-    let names = bindings.lines().filter_map(|line| {
-        let (api, name) = line.trim().strip_prefix("pub type ")?.split_once("_pfn")?;
-        let name = name.split_once("_t =")?.0;
-        let is_called = match api {
+    for (module, declared) in [
+        ("crate::extensions", extensions),
+        ("crate::bindings", bindings),
+    ] {
+        let types = declared.lines().map(str::trim);
+        let names = types.filter_map(|line| {
+            let (api, name) = line.strip_prefix("pub type ")?.split_once("_pfn")?;
+            Some((api, name.split_once("_t =")?.0))
+        });
+        let called = names.filter(|(api, name)| match *api {
             "ze" => !name.ends_with("Cb") && !name.ends_with("ProcAddrTable"),
-            // Not those that `src/extensions.rs` declares.
-            "zes" => !["Init", "DriverGet", "DeviceGet"].contains(&name),
-            _ => false,
-        };
-        is_called.then_some((api, name))
-    });
-    for (api, name) in names {
-        let (function, pointer) = (format!("{api}{name}"), format!("{api}_pfn{name}_t"));
+            api => api == "zes",
+        });
+        fields.extend(called.map(|(api, name)| {
+            (
+                format!("{api}{name}"),
+                format!("{module}::{api}_pfn{name}_t"),
+            )
+        }));
+    }
+    let mut lookups = String::new();
+    let mut declarations = String::new();
+    for (function, pointer) in fields {
         writeln!(
-            fields,
-            "    /// `{function}`; `None` if the library lacks it."
+            declarations,
+            "    /// `{function}`; `None` if the library lacks it.\n    pub {function}: {pointer},"
         )?;
-        writeln!(fields, "    pub {function}: {pointer},")?;
         writeln!(
             lookups,
-            "            // SAFETY: the headers give `{function}` the type `{pointer}`."
-        )?;
-        writeln!(
-            lookups,
-            "            {function}: unsafe {{ symbol(library, c\"{function}\") }},"
+            "            // SAFETY: the headers give `{function}` the type `{pointer}`.\n            \
+             {function}: unsafe {{ symbol(library, c\"{function}\") }},"
         )?;
     }
     Ok(format!(
-        "/// The functions that the headers declare. Each one is optional, because the library may be older than the headers.\n\
+        "/// The functions that are declared. Each one is optional, because the library may be older than the declarations.\n\
          #[derive(Clone, Copy, Debug, Default)]\n\
-         pub struct Functions {{\n{fields}}}\n\n\
+         pub struct Functions {{\n{declarations}}}\n\n\
          impl Functions {{\n    \
              pub(crate) fn of(library: &libloading::Library) -> Self {{\n        \
                  Self {{\n{lookups}        }}\n    }}\n}}\n"
@@ -203,7 +209,7 @@ fn declarations(bindings: &str) -> Result<String, Box<dyn Error>> {
 }
 
 /// Generates which `stype` names which structure: the headers say it in the comment of the constant.
-fn structure_types(module: &str, declarations: &str) -> Result<String, std::fmt::Error> {
+fn structure_types(declarations: &str) -> Result<String, std::fmt::Error> {
     let mut named = BTreeMap::<&str, Vec<&str>>::new();
     let mut comment = "";
     for line in declarations.lines().map(str::trim) {
@@ -215,21 +221,18 @@ fn structure_types(module: &str, declarations: &str) -> Result<String, std::fmt:
         }
         comment = line;
     }
-    let is_declared = |name: &str| {
-        let of_headers = declarations.contains(&format!("pub struct _{name} {{"));
-        of_headers || declarations.contains(&format!("pub struct {name} {{"))
-    };
+    let is_declared = |name: &str| declarations.contains(&format!("pub struct _{name} {{"));
     named.retain(|structure, _| is_declared(structure));
     let mut code = String::new();
     for (structure, constants) in named {
         let types = constants
             .iter()
-            .map(|name| format!("ze_structure_type_t({module}::ZE{name}.0)"));
+            .map(|name| format!("ze_structure_type_t(bindings::ZE{name}.0)"));
         let types = types.collect::<Vec<_>>().join(", ");
         writeln!(
             code,
             "// SAFETY: the headers begin the structure with stype and pNext.\n\
-             unsafe impl Structure for {module}::{structure} {{ const TYPES: &'static [ze_structure_type_t] = &[{types}]; }}"
+             unsafe impl Structure for bindings::{structure} {{ const TYPES: &'static [ze_structure_type_t] = &[{types}]; }}"
         )?;
     }
     Ok(code)
@@ -257,17 +260,28 @@ fn extension_checks(declared: &str, bindings: &str) -> Result<String, Box<dyn Er
                 checks,
                 "const _: fn(extensions::{name}) -> bindings::{name} = |function| function;"
             )?;
-        } else if let Some((name, _)) = declaration(line, "pub struct ", ' ')
+        } else if let Some(rest) = line.trim_start().strip_prefix("pub struct ")
+            && let Some((name, rest)) = rest.split_once([':', ' '])
             && known(format!("pub struct _{name} {{"))
         {
+            // In `structures!`, the constant of its type follows.
+            if let Some((constant, _)) = rest.trim_start().split_once(" = ") {
+                writeln!(
+                    checks,
+                    "const _: () = assert!(extensions::{constant}.0 == bindings::{constant}.0);"
+                )?;
+            }
             for measure in ["size_of", "align_of"] {
                 writeln!(
                     checks,
                     "const _: () = assert!({measure}::<extensions::{name}>() == {measure}::<bindings::{name}>());"
                 )?;
             }
-            let fields = lines.by_ref().take_while(|line| *line != "}");
-            for (field, _) in fields.filter_map(|line| declaration(line, "    pub ", ':')) {
+            let fields = lines.by_ref().map(str::trim_start);
+            let fields = fields.take_while(|line| *line != "}");
+            for field in fields.filter(|line| !line.starts_with("///")) {
+                let (field, _) = field.split_once(':').unwrap_or_default();
+                let field = field.trim_start_matches("pub ");
                 writeln!(
                     checks,
                     "const _: () = assert!(offset_of!(extensions::{name}, {field}) == offset_of!(bindings::{name}, {field}));"
@@ -284,36 +298,27 @@ fn declaration<'a>(line: &'a str, keyword: &str, end: char) -> Option<(&'a str, 
 }
 
 /// Generates the function that returns the name of a result code.
-fn result_names(declarations: &str) -> Result<String, Box<dyn Error>> {
-    let (mut arms, mut known) = (String::new(), Vec::new());
-    for variant in declarations.split("pub const ZE_RESULT_").skip(1) {
-        let declared = variant.split_once(')').and_then(|(constant, _)| {
-            let (name, value) = constant.split_once(": ")?;
-            let (_, value) = value.split_once("ze_result_t(")?;
-            Some((name, number(value)?))
-        });
-        let (name, number) = declared.ok_or("bindgen declares ze_result_t differently")?;
-        // FORCE_UINT32 only widens the C enum; no call returns it. Two names may have one number.
-        if name == "FORCE_UINT32" || known.contains(&number) {
-            continue;
-        }
-        known.push(number);
-        writeln!(arms, "            {number} => Some(\"ZE_RESULT_{name}\"),")?;
+fn result_names(declarations: &str) -> Result<String, std::fmt::Error> {
+    let mut arms = String::new();
+    let constants = declarations.split("pub const ZE_RESULT_").skip(1);
+    // FORCE_UINT32 only widens the C enum; no call returns it.
+    for (name, _) in constants
+        .filter_map(|it| it.split_once(':'))
+        .filter(|it| it.0 != "FORCE_UINT32")
+    {
+        writeln!(
+            arms,
+            "            ZE_RESULT_{name} => Some(\"ZE_RESULT_{name}\"),"
+        )?;
     }
     Ok(format!(
         "impl ze_result_t {{\n    \
              /// The specification's name of this result, or `None` for a code that the headers do not define.\n    \
              #[must_use]\n    \
+             // Two names may have one number.\n    \
+             #[allow(unreachable_patterns)]\n    \
              pub fn name(self) -> Option<&'static str> {{\n        \
-                 match self.0 {{\n{arms}            _ => None,\n        }}\n    }}\n}}\n"
+                 use crate::extensions::*;\n        \
+                 match self {{\n{arms}            _ => None,\n        }}\n    }}\n}}\n"
     ))
-}
-
-/// A decimal or hexadecimal literal, which may stand on a line of its own with a comma.
-fn number(literal: &str) -> Option<u32> {
-    let digits = literal.trim().trim_end_matches(',').replace('_', "");
-    match digits.strip_prefix("0x") {
-        Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16).ok(),
-        None => digits.parse().ok(),
-    }
 }

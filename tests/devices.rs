@@ -216,20 +216,11 @@ fn memory_is_copied_between_the_queues_of_any_two_devices() {
             for (index, byte) in source.as_mut_slice().unwrap().iter_mut().enumerate() {
                 *byte = (index % 251) as u8;
             }
-            for staged in [false, true] {
-                let memory = SharedMemory::new(context, to, SIZE).unwrap();
-                let (into, out) = (memory.as_ptr().cast_mut().cast(), source.as_ptr().cast());
-                // SAFETY: both are alive until this returns, and have `SIZE` bytes.
-                unsafe {
-                    if staged {
-                        queues.0.staged_copy_raw(into, &queues.1, out, SIZE)
-                    } else {
-                        queues.0.peer_copy_raw(into, &queues.1, out, SIZE)
-                    }
-                }
-                .unwrap();
-                assert!(memory.as_slice().unwrap() == source.as_slice().unwrap());
-            }
+            let memory = SharedMemory::new(context, to, SIZE).unwrap();
+            let (into, out) = (memory.as_ptr().cast_mut().cast(), source.as_ptr().cast());
+            // SAFETY: both are alive until this returns, and have `SIZE` bytes.
+            unsafe { queues.0.peer_copy_raw(into, &queues.1, out, SIZE) }.unwrap();
+            assert!(memory.as_slice().unwrap() == source.as_slice().unwrap());
         }
     }
 }

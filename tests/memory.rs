@@ -1,8 +1,11 @@
 //! Allocations: sizes, alignments, kinds and errors.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
 #[path = "support/child.rs"]
 mod child;
+
+use std::ptr::NonNull;
+use std::sync::Arc;
 
 use zeusm::runtime::POOL_VARIABLE;
 use zeusm::usm::{Allocation, LARGEST_ALIGNMENT, pools_enabled};
@@ -155,6 +158,35 @@ fn host_and_shared_memory_are_slices() {
     shared.as_mut_slice().unwrap().copy_from_slice(bytes);
     assert_eq!(shared.as_slice().unwrap()[255], 255);
     assert_eq!(bytes, shared.as_slice().unwrap());
+}
+
+/// The owner is dropped after the memory, whose bytes are the program's again.
+#[test]
+fn memory_of_the_program_is_used_where_it_is() {
+    let (context, device) = setup();
+    let mut program = vec![1_u8; 100_000];
+    let bytes = NonNull::from(program.as_mut_slice());
+    let owner = Arc::new(());
+    let keep = Box::new(Arc::clone(&owner));
+    let memory = match unsafe { Allocation::from_host(&context, &device, bytes, keep) } {
+        // Intel's driver, unless its cache is turned off.
+        Err(Error::InPlace { cause, .. }) if matches!(*cause, Error::KeepsPages) => return,
+        answer => answer.unwrap(),
+    };
+    assert!(memory.is_in_place() && !memory.is_pooled());
+    let attributes = context.pointer_attributes(memory.as_ptr().addr()).unwrap();
+    assert_eq!(attributes.kind, UsmKind::Host);
+    let again = unsafe { Allocation::from_host(&context, &device, bytes, Box::new(())) };
+    let error = again.unwrap_err();
+    assert!(
+        matches!(&error, Error::InPlace { size: 100_000, .. }),
+        "{error}"
+    );
+    assert_eq!(Arc::strong_count(&owner), 2);
+    let pointer = memory.as_ptr().addr();
+    drop(memory);
+    assert_eq!(Arc::strong_count(&owner), 1);
+    assert!(context.pointer_attributes(pointer).is_err());
 }
 
 #[test]

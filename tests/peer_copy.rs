@@ -1,9 +1,11 @@
 //! Peer copies between contexts: direct ones, and staged ones as between devices without peer access.
 #![allow(clippy::unwrap_used)]
 
+use std::env;
+use std::process::Command;
 use std::time::Duration;
 
-use zeusm::{Completion, Context, Device, Error, Event, Queue, Runtime, SharedMemory};
+use zeusm::{Completion, Context, Device, Error, Event, HostMemory, Queue, Runtime, SharedMemory};
 
 /// Not a multiple of the staging chunk.
 const SIZE: usize = (9 << 20) + 5;
@@ -13,6 +15,35 @@ fn setup() -> (Context, Device, Queue) {
     let context = Context::new(device.driver()).unwrap();
     let queue = Queue::new(&context, &device).unwrap();
     (context, device, queue)
+}
+
+/// Set in the process whose devices have no access to each other's memory.
+const STAGED: &str = "ZEUSM_TEST_STAGED";
+
+/// As [`setup`], of the device that is copied from: another one where copies are staged.
+fn setup_far() -> (Context, Device, Queue) {
+    let (context, mut device, _) = setup();
+    if env::var_os(STAGED).is_some() {
+        device = Runtime::get().unwrap().devices()[1].clone();
+        assert!(!device.can_access(&setup().1).unwrap());
+    }
+    let queue = Queue::new(&context, &device).unwrap();
+    (context, device, queue)
+}
+
+#[test]
+fn all_of_this_holds_without_peer_access() {
+    if env::var_os(STAGED).is_some() || !setup().1.name().starts_with("zeusm CPU runtime") {
+        return;
+    }
+    let devices = [("ZEUSM_CPU_DEVICES", "2"), ("ZEUSM_CPU_PEER_ACCESS", "0")];
+    let mut command = Command::new(env::current_exe().unwrap());
+    let output = command.envs(devices).env(STAGED, "1").output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }
 
 /// Memory with a byte pattern by index.
@@ -32,31 +63,23 @@ fn a_device_can_access_itself() {
 
 #[test]
 fn memory_of_another_context_is_copied() {
-    let (there, device, from) = setup();
-    let (here, _, to) = setup();
-    let source = with_pattern(&there, &device);
-    let copy = |size, staged| {
+    let (there, far, from) = setup_far();
+    let (here, device, to) = setup();
+    let source = with_pattern(&there, &far);
+    let copy = |size| {
         let mut memory = SharedMemory::new(&here, &device, SIZE).unwrap();
         memory.as_mut_slice().unwrap().fill(255);
         let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
         // SAFETY: both are alive, and have at least `size` bytes.
-        unsafe {
-            if staged {
-                to.staged_copy_raw(into, &from, out, size)
-            } else {
-                to.peer_copy_raw(into, &from, out, size)
-            }
-        }
-        .unwrap();
+        unsafe { to.peer_copy_raw(into, &from, out, size) }.unwrap();
         let (memory, source) = (memory.as_slice().unwrap(), source.as_slice().unwrap());
         assert_eq!(memory[..size], source[..size]);
         assert!(memory[size..].iter().all(|&byte| byte == 255));
     };
     for size in [1, 4096, 4 << 20, SIZE] {
-        copy(size, false);
-        copy(size, true);
+        copy(size);
     }
-    copy(0, false);
+    copy(0);
 }
 
 #[test]
@@ -100,8 +123,10 @@ fn the_copy_starts_after_operations_of_the_other_queue() {
 #[test]
 fn the_copy_starts_after_both_wait_lists_and_operations_of_its_own_queue() {
     let (context, device, idle) = setup();
-    let queue = || Queue::new(&context, &device).unwrap();
-    let delayed_fill = |queue: &Queue, memory: &SharedMemory| {
+    let (_, far, _) = setup_far();
+    let far_queue = || Queue::new(&context, &far).unwrap();
+    let far_idle = far_queue();
+    let delayed_fill = |queue: &Queue, memory: &HostMemory| {
         let delay = queue.host_task(|| std::thread::sleep(Duration::from_millis(30)));
         let after = queue.depends_on(&[delay.unwrap()]).unwrap();
         let out = memory.as_ptr().cast_mut().cast();
@@ -110,32 +135,26 @@ fn the_copy_starts_after_both_wait_lists_and_operations_of_its_own_queue() {
             .unwrap()
             .unwrap()
     };
-    let after = |filled: Event| queue().depends_on(&[filled]).unwrap();
+    let after = |queue: Queue, filled: Event| queue.depends_on(&[filled]).unwrap();
+    let queue = || Queue::new(&context, &device).unwrap();
     // The queues of the destination and of the source.
     type Queues<'a> = &'a dyn Fn(&Queue, Event) -> [Queue; 2];
     let dependent: [Queues<'_>; 3] = [
-        &|_, filled| [after(filled), idle.clone()],
-        &|filling, _| [filling.clone(), idle.clone()],
-        &|_, filled| [idle.clone(), after(filled)],
+        &|_, filled| [after(queue(), filled), far_idle.clone()],
+        &|filling, _| [filling.clone(), far_idle.clone()],
+        &|_, filled| [idle.clone(), after(far_queue(), filled)],
     ];
     for dependent in dependent {
-        for is_staged in [false, true] {
-            let source = with_pattern(&context, &device);
-            let memory = SharedMemory::new(&context, &device, SIZE).unwrap();
-            let filling = queue();
-            let filled = delayed_fill(&filling, &source);
-            let [to, from] = dependent(&filling, filled);
-            let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
-            // SAFETY: both are alive until this returns, and have `SIZE` bytes.
-            unsafe {
-                if is_staged {
-                    to.staged_copy_raw(into, &from, out, SIZE).unwrap();
-                } else {
-                    to.peer_copy_raw(into, &from, out, SIZE).unwrap();
-                }
-            }
-            assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
-        }
+        // Host memory, which the queues of both devices can fill.
+        let source = HostMemory::new(&context, &device, SIZE).unwrap();
+        let memory = SharedMemory::new(&context, &device, SIZE).unwrap();
+        let filling = queue();
+        let filled = delayed_fill(&filling, &source);
+        let [to, from] = dependent(&filling, filled);
+        let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
+        // SAFETY: both are alive until this returns, and have `SIZE` bytes.
+        unsafe { to.peer_copy_raw(into, &from, out, SIZE).unwrap() };
+        assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 7));
     }
 }
 
@@ -161,30 +180,22 @@ fn an_operation_of_the_other_queue_that_was_not_executed_orders_nothing() {
 /// The direct copy was executed, and copied what was in the source before.
 #[test]
 fn a_copy_behind_an_operation_of_the_other_queue_that_fails_is_not_executed() {
-    for is_staged in [false, true] {
-        let (there, device, from) = setup();
-        let (here, _, to) = setup();
-        let source = with_pattern(&there, &device);
-        let mut memory = SharedMemory::new(&here, &device, SIZE).unwrap();
-        memory.as_mut_slice().unwrap().fill(255);
-        let failed = from.try_host_task(|| {
-            std::thread::sleep(Duration::from_millis(30));
-            Err(Error::NullPointer)
-        });
-        from.barrier(&[failed.unwrap()]).unwrap();
-        let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
-        // SAFETY: both are alive until this returns, and have `SIZE` bytes.
-        let copied = unsafe {
-            if is_staged {
-                to.staged_copy_raw(into, &from, out, SIZE)
-            } else {
-                to.peer_copy_raw(into, &from, out, SIZE)
-            }
-        };
-        let error = copied.unwrap_err();
-        assert!(error.to_string().contains("not executed"), "{error}");
-        assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 255));
-    }
+    let (there, far, from) = setup_far();
+    let (here, device, to) = setup();
+    let source = with_pattern(&there, &far);
+    let mut memory = SharedMemory::new(&here, &device, SIZE).unwrap();
+    memory.as_mut_slice().unwrap().fill(255);
+    let failed = from.try_host_task(|| {
+        std::thread::sleep(Duration::from_millis(30));
+        Err(Error::NullPointer)
+    });
+    from.barrier(&[failed.unwrap()]).unwrap();
+    let (out, into) = (source.as_ptr().cast(), memory.as_ptr().cast_mut().cast());
+    // SAFETY: both are alive until this returns, and have `SIZE` bytes.
+    let copied = unsafe { to.peer_copy_raw(into, &from, out, SIZE) };
+    let error = copied.unwrap_err();
+    assert!(error.to_string().contains("not executed"), "{error}");
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 255));
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl Runtime {
     }
 
     fn finish(&self) {
-        let functions = self.library.extensions();
+        let functions = self.library;
         let synchronize = functions.zeCommandListHostSynchronize.unwrap();
         // SAFETY: the list is alive.
         check(unsafe { synchronize(self.list, u64::MAX) });

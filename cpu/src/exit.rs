@@ -21,15 +21,15 @@ extern "C" fn at_exit() {
         return;
     }
     let alive = [
-        ("contexts", Context::table().len()),
-        ("queues", Queue::table().len()),
-        ("command lists", CommandList::table().len()),
-        ("fences", Fence::table().len()),
-        ("event pools", EventPool::table().len()),
-        ("events", Event::table().len()),
-        ("modules", Module::table().len()),
-        ("kernels", Kernel::table().len()),
-        ("physical memories", PhysicalMemory::table().len()),
+        ("contexts", Context::table().count()),
+        ("queues", Queue::table().count()),
+        ("command lists", CommandList::table().count()),
+        ("fences", Fence::table().count()),
+        ("event pools", EventPool::table().count()),
+        ("events", Event::table().count()),
+        ("modules", Module::table().count()),
+        ("kernels", Kernel::table().count()),
+        ("physical memories", PhysicalMemory::table().count()),
     ];
     if let Some(status) = check::exiting(alive.into_iter()) {
         // The C library continues this exit with another status. It flushes streams as at any exit: `fflush` would wait for

@@ -20,24 +20,24 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zeusm_process::{AtFork, ForkLock, Mutex};
+use zeusm_process::{AtFork, ForkLock};
 
 use crate::announcement;
 use crate::command_list::CommandList;
 use crate::context::Context;
 use crate::event::{Event, EventPool};
 use crate::handle::Object;
-use crate::images::{Image, Sampler};
+use crate::images::Image;
 use crate::kernel::Kernel;
 use crate::module::{BuildLog, Module};
-use crate::opencl::quiesce;
+use crate::opencl::{Sampler, quiesce};
 use crate::queue::Queue;
 use crate::queue::fence::Fence;
 use crate::virtual_memory::PhysicalMemory;
 use crate::{check, memory, virtual_memory};
 
 /// Held by the thread that forks, from the first handler to the last.
-static FORKING: ForkLock<Mutex<()>> = ForkLock::new(Mutex::new(()));
+static FORKING: ForkLock<()> = ForkLock::new(());
 
 /// The tables of all handles.
 fn tables() -> [&'static dyn AtFork; 12] {

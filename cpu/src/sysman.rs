@@ -43,12 +43,10 @@ pub fn device_properties(
     properties.vendorName = unknown;
     properties.modelName = text("zeusm CPU runtime");
     let core = properties.core;
-    for link in properties.chain() {
-        if let Some(extended) = link.output::<extensions::zes_device_ext_properties_t>() {
-            extended.uuid.id = core.uuid.id;
-            extended.type_ = core.type_.0;
-            extended.flags = core.flags;
-        }
+    if let Some(extended) = properties.extension::<extensions::zes_device_ext_properties_t>() {
+        extended.uuid.id = core.uuid.id;
+        extended.type_ = core.type_.0;
+        extended.flags = core.flags;
     }
     Ok(())
 }
@@ -77,7 +75,7 @@ pub fn memory_properties(
     properties.onSubdevice = 0;
     properties.subdeviceId = 0;
     properties.location = sys::ZES_MEM_LOC_SYSTEM;
-    properties.physicalSize = device.memory();
+    properties.physicalSize = device.memory;
     properties.busWidth = UNKNOWN;
     properties.numChannels = UNKNOWN;
     Ok(())
@@ -92,8 +90,8 @@ pub fn memory_state(
     let device = device::find(module.cast())?;
     expect_descriptor()?;
     state.health = sys::ZES_MEM_HEALTH_UNKNOWN;
-    state.size = device.memory();
-    let share = device.share().map_or(state.size, Share::free);
+    state.size = device.memory;
+    let share = device.share.map_or(state.size, Share::free);
     state.free = accounting::free().min(share).min(state.size);
     Ok(())
 }

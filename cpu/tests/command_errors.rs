@@ -56,7 +56,7 @@ fn the_event_of_a_command_reports_its_error() {
         assert_eq!(wait(behind), FAULT);
         assert_eq!(wait(later), OK);
         // The loader of Debian 12 does not have it.
-        if let Some(synchronize) = common::library().extensions().zeCommandListHostSynchronize {
+        if let Some(synchronize) = common::library().zeCommandListHostSynchronize {
             assert_eq!(unsafe { synchronize(list, u64::MAX) }, FAULT);
             assert_eq!(unsafe { synchronize(list, u64::MAX) }, OK);
         }

@@ -35,24 +35,24 @@ fn the_host_signals_and_resets() {
     ok!(zeEventHostReset(event));
 }
 
-/// The shortest of several waits, as other programs may delay some of them.
+/// One of many waits: other programs delay some of them, on a busy machine most.
 #[test]
 fn a_wait_ends_within_two_percent_of_its_timeout() {
     const TIMEOUT: Duration = Duration::from_millis(5);
     let context = Context::new();
     let pool = context.pool(1, false);
-    let taken = (0..40).map(|_| {
+    let mut taken = (0..2000).map(|_| {
         let start = Instant::now();
         let code = ze!(zeEventHostSynchronize(
             pool.events[0],
             TIMEOUT.as_nanos() as u64
         ));
         assert_eq!(code, sys::ZE_RESULT_NOT_READY);
-        start.elapsed()
+        let taken = start.elapsed();
+        assert!(taken >= TIMEOUT, "{taken:?}");
+        taken
     });
-    let shortest = taken.min().unwrap();
-    assert!(shortest >= TIMEOUT, "{shortest:?}");
-    assert!(shortest <= TIMEOUT + TIMEOUT / 50, "{shortest:?}");
+    assert!(taken.any(|taken| taken <= TIMEOUT + TIMEOUT / 50));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::ptr;
 
 use common::{Context, Kind, Memory, OK, bytes, bytes_mut, pattern};
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 type Code = sys::ze_result_t;
 
@@ -245,4 +246,69 @@ fn the_device_announces_the_type() {
     ));
     assert_eq!(properties.memoryAllocationImportTypes, FD);
     assert_eq!(properties.memoryAllocationExportTypes, FD);
+}
+
+fn program_desc(pointer: Memory, size: usize) -> extensions::ze_external_memmap_sysmem_ext_desc_t {
+    extensions::ze_external_memmap_sysmem_ext_desc_t {
+        stype: extensions::ZE_STRUCTURE_TYPE_EXTERNAL_MEMMAP_SYSMEM_EXT_DESC,
+        pNext: ptr::null(),
+        pSystemMemory: pointer,
+        size: size as u64,
+    }
+}
+
+/// Memory of the program becomes host memory at its own address, and is the program's again after the free.
+#[test]
+fn memory_of_the_program_is_host_memory_where_it_is() {
+    // The layer and the loader of Debian 12 do not know the structure.
+    if !common::direct() {
+        return;
+    }
+    const PAGE: usize = 4096;
+    let context = Context::new();
+    let mut program = vec![1_u8; 6 * PAGE];
+    let start = program.as_mut_ptr().addr().next_multiple_of(PAGE) - program.as_ptr().addr();
+    let pages: Memory = program[start..].as_mut_ptr().cast();
+    let take = |size, desc: &_| allocate(&context, Kind::Host, size, desc);
+    for _ in 0..2 {
+        let memory = take(2 * PAGE, &program_desc(pages, 2 * PAGE)).unwrap();
+        assert_eq!(memory, pages);
+        let inside = unsafe { pages.byte_add(5000) };
+        assert_eq!(
+            common::range(&context, inside),
+            Ok((pages.addr(), 2 * PAGE))
+        );
+        let list = context.immediate(0);
+        common::fill(list, memory, &[7], 2 * PAGE, common::NONE, &[]);
+        // Other memory of the program begins in the last of these pages.
+        let device = context.alloc(Kind::Device, 2 * PAGE);
+        common::copy(list, device, inside, 2 * PAGE, common::NONE, &[]);
+        common::finish(&context, list);
+        assert_eq!(bytes(device, 2 * PAGE)[..3192], [7; 3192]);
+        assert_eq!(bytes(device, 2 * PAGE)[3192..], [1; 5000]);
+        // A page belongs to one allocation at a time, and no other process gets it.
+        let last = unsafe { pages.byte_add(PAGE) };
+        assert_eq!(take(PAGE, &program_desc(last, PAGE)), Err(INVALID));
+        let mut handle = sys::ze_ipc_mem_handle_t::default();
+        assert_eq!(
+            ze!(zeMemGetIpcHandle(context.0, memory, &raw mut handle)),
+            INVALID
+        );
+        common::destroy(list);
+        context.free(device);
+        context.free(memory);
+        assert_eq!(bytes(pages, 2 * PAGE), [7; 2 * PAGE]);
+    }
+    let odd = unsafe { pages.byte_add(1) };
+    let nowhere = ptr::without_provenance_mut(PAGE);
+    for (size, desc) in [
+        (PAGE, program_desc(odd, PAGE)),
+        (100, program_desc(pages, 100)),
+        (2 * PAGE, program_desc(pages, PAGE)),
+        (PAGE, program_desc(nowhere, PAGE)),
+    ] {
+        assert_eq!(take(size, &desc), Err(INVALID));
+    }
+    let shared = allocate(&context, Kind::Shared, PAGE, &program_desc(pages, PAGE));
+    assert_eq!(shared, Err(INVALID));
 }

@@ -19,7 +19,7 @@ const NOT_READY: Result = sys::ZE_RESULT_NOT_READY;
 
 /// `zeCommandListHostSynchronize`, which the loader of Debian 12 does not have.
 fn synchronize() -> sys::extensions::ze_pfnCommandListHostSynchronize_t {
-    common::library().extensions().zeCommandListHostSynchronize
+    common::library().zeCommandListHostSynchronize
 }
 
 fn execute(queue: sys::ze_command_queue_handle_t, lists: &[List], fence: sys::ze_fence_handle_t) {
@@ -204,6 +204,30 @@ fn a_synchronous_list_returns_when_the_work_is_done() {
                 .all(|byte| *byte == round)
         );
     }
+    common::destroy(list);
+    context.free(memory);
+}
+
+#[test]
+fn a_synchronous_queue_returns_when_the_work_is_done() {
+    let context = Context::new();
+    let mut desc = common::queue_desc(0);
+    desc.mode = sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
+    let (queue, mut list) = (context.queue_of(&desc), context.list(0));
+    let memory = context.alloc(Kind::Shared, 32 * MIB);
+    common::fill(list, memory, &[7], 32 * MIB, NONE, &[]);
+    ok!(zeCommandListClose(list));
+    for _ in 0..5 {
+        bytes_mut(memory, 32 * MIB).fill(0);
+        ok!(zeCommandQueueExecuteCommandLists(
+            queue,
+            1,
+            &raw mut list,
+            ptr::null_mut()
+        ));
+        assert!(bytes(memory, 32 * MIB).iter().all(|byte| *byte == 7));
+    }
+    ok!(zeCommandQueueDestroy(queue));
     common::destroy(list);
     context.free(memory);
 }

@@ -111,3 +111,40 @@ fn what_cannot_be_imported_is_refused() {
     };
     assert_eq!(create(&context, SIZE, &export).unwrap_err(), UNSUPPORTED);
 }
+
+#[test]
+fn memory_on_the_host_needs_no_device_and_other_memory_does() {
+    let context = Context::new();
+    let mut handle = ptr::null_mut();
+    let mut desc = sys::ze_physical_mem_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
+        flags: sys::extensions::ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST,
+        size: SIZE,
+        ..Default::default()
+    };
+    if common::direct() {
+        ok!(zePhysicalMemCreate(
+            context.0,
+            ptr::null_mut(),
+            &raw mut desc,
+            &raw mut handle
+        ));
+        ok!(zePhysicalMemDestroy(context.0, handle));
+        desc.flags = 0;
+        let result = ze!(zePhysicalMemCreate(
+            context.0,
+            ptr::null_mut(),
+            &raw mut desc,
+            &raw mut handle
+        ));
+        assert_eq!(result, sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
+    }
+    (desc.flags, desc.size) = (0, 0);
+    let result = ze!(zePhysicalMemCreate(
+        context.0,
+        device(),
+        &raw mut desc,
+        &raw mut handle
+    ));
+    assert_eq!(result, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE);
+}

@@ -81,6 +81,43 @@ fn mapped_memory_is_copied_and_filled() {
     context.free(other);
 }
 
+/// As Intel's driver answers, on which SYCL relies: of the kind of the physical memory, one allocation for each call.
+#[test]
+fn queries_know_mapped_memory() {
+    let (context, other) = (Context::new(), Context::new());
+    let size = 4 * page(&context);
+    let (range, memory) = (reserve(&context, 2 * size), physical(&context, size));
+    let kind = |context: &Context, pointer: *const c_void| {
+        let mut out = sys::ze_memory_allocation_properties_t {
+            stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+            ..Default::default()
+        };
+        let mut owner = ptr::null_mut();
+        let (to, of) = (&raw mut out, &raw mut owner);
+        ok!(zeMemGetAllocProperties(context.0, pointer, to, of));
+        (out.type_, owner == device())
+    };
+    let unknown = (sys::ZE_MEMORY_TYPE_UNKNOWN, false);
+    assert_eq!(kind(&context, range), unknown);
+    let twin = unsafe { range.byte_add(size) };
+    for place in [range, twin] {
+        ok!(zeVirtualMemMap(
+            context.0, place, size, memory, 0, READ_WRITE
+        ));
+        let inside = unsafe { place.byte_add(size - 1) };
+        assert_eq!(kind(&context, inside), (sys::ZE_MEMORY_TYPE_DEVICE, true));
+        assert_eq!(common::range(&context, inside), Ok((place.addr(), size)));
+        assert_eq!(kind(&other, inside), unknown);
+    }
+    ok!(zeVirtualMemUnmap(context.0, range, size));
+    assert_eq!(kind(&context, range), unknown);
+    assert!(common::range(&context, range).is_err());
+    assert_eq!(kind(&context, twin), (sys::ZE_MEMORY_TYPE_DEVICE, true));
+    ok!(zeVirtualMemUnmap(context.0, twin, size));
+    ok!(zePhysicalMemDestroy(context.0, memory));
+    ok!(zeVirtualMemFree(context.0, range, 2 * size));
+}
+
 #[test]
 fn physical_memory_has_an_id_and_a_size() {
     type Get = unsafe extern "C" fn(

@@ -25,6 +25,9 @@ MEANINGS = {
     "Self": "Self",
 }
 
+#: An attribute of the stub that never changes, which is a property of the module.
+FINAL = re.compile(r"(\w+): Final\[(.*)\]")
+
 
 def definitions(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef | None, list[str]]]:
     """Each function of the stub by its name, and each class with the names of its bases."""
@@ -44,7 +47,8 @@ class Stub:
     def __init__(self, text: str) -> None:
         self.functions: dict[str, list[ast.FunctionDef]] = {}
         self.bases: dict[str, list[str]] = {}
-        for name, function, bases in definitions(ast.parse(text)):
+        properties = FINAL.sub(r"@property\n    def \1(self) -> \2: ...", text)
+        for name, function, bases in definitions(ast.parse(properties)):
             if function is None:
                 self.bases[name] = bases
             else:

@@ -1,10 +1,10 @@
 //! Handlers of forks, and locks that a fork holds, so that its child finds them unlocked and consistent values in them.
 
 use std::cell::UnsafeCell;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::lock::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+use crate::lock::{RwLock, RwLockWriteGuard};
 use crate::thread::this_thread;
 
 /// A function that the C library calls at a fork.
@@ -51,9 +51,9 @@ pub use at_fork;
 /// Has every fork hold a static [`ForkLock`]. A thread with the lock must not wait for another lock that a fork holds.
 ///
 /// ```
-/// use zeusm_process::{ForkLock, RwLock, held_at_fork};
+/// use zeusm_process::{ForkLock, held_at_fork};
 ///
-/// static NAMES: ForkLock<RwLock<Vec<String>>> = ForkLock::new(RwLock::new(Vec::new()));
+/// static NAMES: ForkLock<Vec<String>> = ForkLock::new(Vec::new());
 /// held_at_fork!(NAMES);
 /// ```
 #[macro_export]
@@ -83,64 +83,36 @@ pub trait AtFork: Sync {
     }
 }
 
-/// A lock that excludes all other users.
-///
-/// # Safety
-/// From [`exclusive`](Self::exclusive) until the drop of its guard, no other guard of the lock exists.
-pub unsafe trait ExclusiveLock: Sync + 'static {
-    /// What the lock guards.
-    type Value;
-    /// The lock is released when this is dropped.
-    type Guard: DerefMut<Target = Self::Value> + 'static;
-    /// Waits until there is no other user.
-    fn exclusive(&'static self) -> Self::Guard;
-}
-
-// SAFETY: a mutex has one guard at a time.
-unsafe impl<T: Send + 'static> ExclusiveLock for Mutex<T> {
-    type Value = T;
-    type Guard = MutexGuard<'static, T>;
-
-    fn exclusive(&'static self) -> Self::Guard {
-        self.lock()
-    }
-}
-
-// SAFETY: the guard of a writer excludes all others.
-unsafe impl<T: Send + Sync + 'static> ExclusiveLock for RwLock<T> {
-    type Value = T;
-    type Guard = RwLockWriteGuard<'static, T>;
-
-    fn exclusive(&'static self) -> Self::Guard {
-        self.write()
-    }
-}
-
-/// A lock that the thread that forks can hold from one handler to another.
-pub struct ForkLock<L: ExclusiveLock> {
-    lock: L,
+/// A value with a lock that the thread that forks can hold from one handler to another.
+pub struct ForkLock<T: 'static> {
+    lock: RwLock<T>,
     /// The thread that holds the lock in a fork, or 0.
     holder: AtomicUsize,
-    guard: UnsafeCell<Option<L::Guard>>,
+    guard: UnsafeCell<Option<RwLockWriteGuard<'static, T>>>,
 }
 
 // SAFETY: only the holder accesses `guard`, and it has the lock, so there is one. The guard stays in its thread, or in the copy
 // of it that a child has.
-unsafe impl<L: ExclusiveLock> Sync for ForkLock<L> {}
+unsafe impl<T: Send + Sync> Sync for ForkLock<T> {}
 
-impl<L: ExclusiveLock> ForkLock<L> {
+impl<T> ForkLock<T> {
     /// A lock that no fork holds.
-    pub const fn new(lock: L) -> Self {
+    pub const fn new(value: T) -> Self {
         Self {
-            lock,
+            lock: RwLock::new(value),
             holder: AtomicUsize::new(0),
             guard: UnsafeCell::new(None),
         }
     }
 
+    /// Locks it; waits until there is no other user.
+    pub fn lock(&self) -> RwLockWriteGuard<'_, T> {
+        self.lock.write()
+    }
+
     /// Waits until there is no other user, changes the value, and holds the lock until [`release`](Self::release).
-    pub fn hold(&'static self, change: impl FnOnce(&mut L::Value)) {
-        let mut guard = self.lock.exclusive();
+    pub fn hold(&'static self, change: impl FnOnce(&mut T)) {
+        let mut guard = self.lock();
         change(&mut guard);
         // SAFETY: this thread has the lock, and becomes the holder.
         unsafe { *self.guard.get() = Some(guard) };
@@ -148,7 +120,7 @@ impl<L: ExclusiveLock> ForkLock<L> {
     }
 
     /// The guard of this thread's [`hold`](Self::hold), which the caller drops.
-    pub fn release(&'static self) -> Option<L::Guard> {
+    pub fn release(&'static self) -> Option<RwLockWriteGuard<'static, T>> {
         if self.holder.load(Ordering::Relaxed) != this_thread() {
             return None;
         }
@@ -158,15 +130,15 @@ impl<L: ExclusiveLock> ForkLock<L> {
     }
 }
 
-impl<L: ExclusiveLock> Deref for ForkLock<L> {
-    type Target = L;
+impl<T> Deref for ForkLock<T> {
+    type Target = RwLock<T>;
 
-    fn deref(&self) -> &L {
+    fn deref(&self) -> &RwLock<T> {
         &self.lock
     }
 }
 
-impl<L: ExclusiveLock> AtFork for ForkLock<L> {
+impl<T: Send + Sync> AtFork for ForkLock<T> {
     fn prepare(&'static self) {
         self.hold(|_| ());
     }
@@ -184,24 +156,24 @@ mod tests {
 
     #[test]
     fn only_the_thread_that_holds_the_lock_releases_it() {
-        static LOCK: ForkLock<Mutex<u32>> = ForkLock::new(Mutex::new(1));
+        static LOCK: ForkLock<u32> = ForkLock::new(1);
         LOCK.hold(|value| *value += 1);
         thread::spawn(|| {
             assert!(LOCK.release().is_none());
-            assert!(LOCK.try_lock().is_none());
+            assert!(LOCK.try_write().is_none());
         })
         .join()
         .expect("the other thread does not panic");
         assert_eq!(LOCK.release().as_deref(), Some(&2));
         assert!(LOCK.release().is_none());
-        assert_eq!(LOCK.try_lock().as_deref(), Some(&2));
+        assert_eq!(LOCK.try_write().as_deref(), Some(&2));
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     #[cfg_attr(miri, ignore = "Miri does not fork")]
     fn a_child_finds_a_held_lock_free_though_another_thread_had_it() {
-        static LOCK: ForkLock<RwLock<u32>> = ForkLock::new(RwLock::new(0));
+        static LOCK: ForkLock<u32> = ForkLock::new(0);
         held_at_fork!(LOCK);
         let stop = std::sync::atomic::AtomicBool::new(false);
         thread::scope(|scope| {

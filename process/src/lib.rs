@@ -52,7 +52,7 @@ pub mod variables;
 pub use boot::boot_id;
 #[cfg(target_os = "linux")]
 pub use descriptor::{FIRST_DESCRIPTOR, FileId, OwnDescriptor, OwnFile, duplicate, inode};
-pub use fork::{AtFork, ExclusiveLock, ForkLock, register};
+pub use fork::{AtFork, ForkLock, register};
 pub use fork_safe::{ForkSafe, Reinit};
 pub use generation::generation;
 pub use lazy::Lazy;
@@ -65,6 +65,4 @@ pub use registry::Registry;
 #[cfg(not(loom))]
 pub use spin::{SpinGuard, SpinLock};
 pub use sync::atomic;
-#[cfg(target_os = "linux")]
-pub use thread::executed;
 pub use thread::this_thread;

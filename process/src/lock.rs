@@ -5,11 +5,20 @@
 //! They ignore poisoning: the values they guard are consistent wherever a panic can occur.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, TryLockError};
+use std::sync::{PoisonError, TryLockError, TryLockResult};
 use std::time::{Duration, Instant};
 
 use crate::sync;
 pub use crate::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+
+/// The guard, if there is one.
+fn held<G>(guard: TryLockResult<G>) -> Option<G> {
+    match guard {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
 
 /// Mutual exclusion.
 #[derive(Debug, Default)]
@@ -28,11 +37,7 @@ impl<T> Mutex<T> {
 
     /// Locks it; `None` while it is locked.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        match self.0.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        held(self.0.try_lock())
     }
 
     /// The value, which no other thread can have locked.
@@ -56,13 +61,9 @@ impl<T> RwLock<T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value for reading; `None` while there is a writer.
-    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
-        match self.0.try_read() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+    /// The value for writing; `None` while there is another user.
+    pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        held(self.0.try_write())
     }
 
     /// Waits until there is no other user.

@@ -1,7 +1,6 @@
 //! A lock for sections of a few instructions between which threads rarely meet.
 
 use std::cell::UnsafeCell;
-use std::fmt;
 use std::hint::spin_loop;
 use std::ops::{Deref, DerefMut};
 use std::thread;
@@ -93,12 +92,6 @@ impl<T> Drop for SpinGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.0.is_locked.store(0, Ordering::Release);
-    }
-}
-
-impl<T> fmt::Debug for SpinLock<T> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("SpinLock")
     }
 }
 

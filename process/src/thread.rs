@@ -1,11 +1,6 @@
-//! Numbers of threads, and what they execute.
+//! Numbers of threads.
 
 use std::ptr;
-#[cfg(target_os = "linux")]
-use std::time::Duration;
-
-#[cfg(target_os = "linux")]
-use rustix::time::{ClockId, clock_gettime};
 
 thread_local! {
     static OWN: u8 = const { 0 };
@@ -16,13 +11,4 @@ thread_local! {
 #[must_use]
 pub fn this_thread() -> usize {
     OWN.with(|own| ptr::from_ref(own).addr())
-}
-
-/// For how long the threads of this process have executed, all together.
-#[cfg(target_os = "linux")]
-#[must_use]
-pub fn executed() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let (seconds, nanoseconds) = (time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs());
-    Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds)
 }

@@ -49,7 +49,7 @@ macro_rules! constructor {
                     copy: copy.0,
                     pool,
                 };
-                let memory = construct($kind, other, &options)?;
+                let memory = construct_then($kind, other, &options, Ok)?;
                 Ok(PyClassInitializer::from(memory).add_subclass(Self))
             }
         }
@@ -59,15 +59,6 @@ macro_rules! constructor {
 constructor!(MemoryUSMShared, UsmKind::Shared);
 constructor!(MemoryUSMHost, UsmKind::Host);
 constructor!(MemoryUSMDevice, UsmKind::Device);
-
-/// Memory of `kind`, given a size or an object with USM.
-fn construct(
-    kind: UsmKind,
-    other: &Bound<'_, PyAny>,
-    options: &Options<'_, '_>,
-) -> PyResult<PyMemory> {
-    construct_then(kind, other, options, Ok)
-}
 
 /// Passes memory of `kind`, given a size or an object with USM, to `then`.
 #[inline(always)]

@@ -14,7 +14,7 @@ use pyo3::{PyErr, PyResult, Python, create_exception};
 use crate::interpreter::attach;
 use crate::pins::Closed;
 use crate::stacks;
-use zeusm::{Error, cuda, dlpack, ipc, suai, sycl};
+use zeusm::{Error, arrow, cuda, dlpack, ipc, suai, sycl};
 
 create_exception!(
     zeusm.memory,
@@ -159,10 +159,12 @@ impl IntoException for Error {
                     }),
                 }
             }
+            Error::InPlace { .. } => USMAllocationError::new_err(message),
             Error::Alignment { .. }
             | Error::Length { .. }
             | Error::UnknownPointer { .. }
             | Error::InvalidCpuDevices { .. }
+            | Error::NotSuspendable
             | Error::InvalidVariable { .. } => PyValueError::new_err(message),
             _ => LevelZeroError::new_err(message),
         }
@@ -201,9 +203,9 @@ impl IntoException for sycl::Error {
         let message = format!("{self}");
         match self {
             sycl::Error::NoDpctl { .. } => PyImportError::new_err(message),
-            sycl::Error::NullReference { .. }
-            | sycl::Error::Backend { .. }
-            | sycl::Error::NoSuchDevice { .. } => PyValueError::new_err(message),
+            sycl::Error::NullReference { .. } | sycl::Error::Backend { .. } => {
+                PyValueError::new_err(message)
+            }
             _ => PyRuntimeError::new_err(message),
         }
     }
@@ -228,6 +230,16 @@ impl IntoException for cuda::Error {
             }
             Self::Pointer { .. } => PyValueError::new_err(format!("{self}")),
             _ => PyRuntimeError::new_err(format!("{self}")),
+        }
+    }
+}
+
+impl IntoException for arrow::Error {
+    fn into_exception(self) -> PyErr {
+        let message = format!("Arrow array: {self}");
+        match self {
+            Self::Item(_) | Self::Format(_) => PyTypeError::new_err(message),
+            _ => PyValueError::new_err(message),
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::io;
 
 use once_cell::race::OnceBox;
-use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyOSError, PyRecursionError};
+use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::errors::{caused, passes};
+use crate::errors::caused;
 use crate::interpreter::intern;
 use crate::shown::naming;
 
@@ -16,11 +16,10 @@ use crate::shown::naming;
 /// `ImportError` where dpctl is missing or broken; else the error of other code that ran during the import, such as a signal's
 /// handler.
 pub(crate) fn dpctl(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
-    let import = || py.import(intern!(py, "dpctl"));
-    import().map_err(|error| {
-        let is_of_dpctl = error.is_instance_of::<PyImportError>(py)
-            || may_be_of_package(py, &error)
-                && import().is_err_and(|again| again.get_type(py).is(error.get_type(py)));
+    py.import(intern!(py, "dpctl")).map_err(|error| {
+        // That of modules which were compiled for another version of a package is a `ValueError`.
+        let is_of_dpctl =
+            error.is_instance_of::<PyImportError>(py) || error.is_instance_of::<PyValueError>(py);
         match is_of_dpctl {
             true => no_dpctl(py, error),
             false => error,
@@ -31,13 +30,6 @@ pub(crate) fn dpctl(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
 /// The error where dpctl cannot be imported.
 pub(crate) fn no_dpctl(py: Python<'_>, cause: PyErr) -> PyErr {
     missing(py, cause, "SYCL objects need dpctl: pip install dpctl")
-}
-
-/// Whether an error during an import may be the package's: a broken one may raise any, and raises it again.
-fn may_be_of_package(py: Python<'_>, error: &PyErr) -> bool {
-    !passes(py, error)
-        && !error.is_instance_of::<PyOSError>(py)
-        && !error.is_instance_of::<PyRecursionError>(py)
 }
 
 /// NumPy, which only some functions need; if it is missing, the error has the command to install it. Once imported, it serves

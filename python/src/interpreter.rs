@@ -1,15 +1,13 @@
-//! The interpreter: the check that it is the main one, its functions outside of the stable ABI, functions for its exit, and
-//! interned strings.
+//! The interpreter: the check that it is the main one, its functions outside of the stable ABI, and interned strings.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use once_cell::race::OnceBox;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCFunction, PyString};
+use pyo3::types::PyString;
 use zeusm::exit::Section;
 
 /// Whether the interpreter is free-threaded. Without a GIL another thread may submit an operation between a check of those in
@@ -35,14 +33,16 @@ pub(crate) fn expect_main() -> PyResult<()> {
     ))
 }
 
-/// A function of CPython that is not in the stable ABI, or that PyO3 declares otherwise; `None` for an interpreter without it.
+/// A function of CPython that is not in the stable ABI, or that PyO3 declares otherwise, by the first of its names that the
+/// interpreter has; `None` for an interpreter without it.
 ///
 /// # Safety
 /// `F` must be the type that the interpreter's headers give the function.
-pub(crate) unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+pub(crate) unsafe fn function<F: Copy>(names: &[&CStr]) -> Option<F> {
     let process = libloading::os::unix::Library::this();
     // SAFETY: the caller guarantees the type, and the interpreter is never unloaded.
-    unsafe { process.get(name) }.ok().map(|found| *found)
+    let found = |name: &&CStr| unsafe { process.get(*name) }.ok().map(|found| *found);
+    names.iter().find_map(found)
 }
 
 /// Whether the interpreter is being finalized: other threads than the main one never get the GIL again.
@@ -52,37 +52,9 @@ pub(crate) fn is_finalizing() -> bool {
     let function = FUNCTION.get_or_init(|| {
         let names = [c"Py_IsFinalizing", c"_Py_IsFinalizing"]; // Since Python 3.13, and before.
         // SAFETY: it is the type of both.
-        let found = names
-            .into_iter()
-            .find_map(|name| unsafe { function::<IsFinalizing>(name) });
-        Box::new(found)
+        Box::new(unsafe { function(&names) })
     });
     function.is_some_and(|is_finalizing| is_finalizing() != 0)
-}
-
-/// Whether a function is registered for the exit of the interpreter.
-pub(crate) struct ExitHook(AtomicBool);
-
-impl ExitHook {
-    pub(crate) const fn new() -> Self {
-        Self(AtomicBool::new(false))
-    }
-
-    /// Has Python call a function without arguments when the interpreter exits. Concurrent first calls register it more than
-    /// once, so that a fork's child never waits for a thread of its parent that was registering it.
-    pub(crate) fn register<'py>(
-        &self,
-        function: impl FnOnce() -> PyResult<Bound<'py, PyCFunction>>,
-    ) -> PyResult<()> {
-        if self.0.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let function = function()?;
-        let atexit = function.py().import("atexit")?;
-        atexit.call_method1("register", (function,))?;
-        self.0.store(true, Ordering::Relaxed);
-        Ok(())
-    }
 }
 
 /// Whether other threads of Python run than this one. `sys._current_frames` is written in C, so that no signal's handler runs in
@@ -106,16 +78,64 @@ pub(crate) fn detach<T: Send>(py: Python<'_>, call: impl FnOnce() -> T + Send) -
     })
 }
 
+/// Whether this thread is attached to the interpreter; `false` also where the interpreter does not tell. `PyGILState_Check` answers
+/// `true` for every thread once there was a sub-interpreter.
+#[inline]
+pub(crate) fn is_attached() -> bool {
+    type Current = unsafe extern "C" fn() -> *mut ffi::PyThreadState;
+    static CURRENT: OnceBox<Option<Current>> = OnceBox::new();
+    let current = CURRENT.get_or_init(|| {
+        let names = [
+            c"PyThreadState_GetUnchecked",
+            c"_PyThreadState_UncheckedGet",
+        ]; // Since Python 3.13, and before.
+        // SAFETY: it is the type of both.
+        Box::new(unsafe { function(&names) })
+    });
+    current.is_some_and(|current| {
+        // SAFETY: any thread may call both; the states are compared only.
+        let (own, current) = unsafe { (ffi::PyGILState_GetThisThreadState(), current()) };
+        !own.is_null() && own == current
+    })
+}
+
+/// As [`detach`], from any thread.
+pub(crate) fn detached<T: Send>(call: impl FnOnce() -> T + Send) -> T {
+    if is_attached() {
+        attach(|py| detach(py, call))
+    } else {
+        let _section = Section::enter();
+        call()
+    }
+}
+
 /// Acquires the GIL for `call`. The exit of the process does not wait for a thread that waits for the GIL.
 pub(crate) fn attach<T>(call: impl FnOnce(Python<'_>) -> T) -> T {
     #[expect(clippy::disallowed_methods, reason = "it is outside of sections here")]
-    Section::outside(|| Python::attach(call))
+    Section::outside(|| Python::attach(|py| regained(py, call)))
 }
 
 /// As [`attach`], or `None` if the interpreter is being finalized.
 pub(crate) fn try_attach<T>(call: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     #[expect(clippy::disallowed_methods, reason = "it is outside of sections here")]
-    Section::outside(|| Python::try_attach(call))
+    Section::outside(|| Python::try_attach(|py| regained(py, call)))
+}
+
+/// Makes `call` with the GIL, which foreign code between frames of PyO3 and this one may have released, as PyTorch does in a deleter
+/// of DLPack: PyO3 takes the thread for attached by a count of its own.
+fn regained<T>(py: Python<'_>, call: impl FnOnce(Python<'_>) -> T) -> T {
+    struct Ensured(ffi::PyGILState_STATE);
+
+    impl Drop for Ensured {
+        fn drop(&mut self) {
+            // SAFETY: it is what this thread's call returned.
+            unsafe { ffi::PyGILState_Release(self.0) };
+        }
+    }
+
+    // SAFETY: the interpreter is initialised, as PyO3 has checked, or attached to before.
+    let _ensured = (!is_attached()).then(|| Ensured(unsafe { ffi::PyGILState_Ensure() }));
+    call(py)
 }
 
 /// Python objects whose drop attaches the thread to the interpreter. The drop may run on any thread, and may run arbitrary
@@ -135,18 +155,6 @@ impl<T> Drop for Attached<T> {
             mem::forget(self.0.take());
         }
     }
-}
-
-/// Has the exit of the process wait for threads that are in [`detach`], before the driver and SYCL destroy their objects.
-pub(crate) fn wait_at_exit(py: Python<'_>) -> PyResult<()> {
-    static EXIT_HOOK: ExitHook = ExitHook::new();
-    EXIT_HOOK.register(|| wrap_pyfunction!(close, py))
-}
-
-/// Registered with Python, so that the libraries whose functions for the exit have to run later are loaded.
-#[pyfunction]
-fn close() {
-    zeusm::exit::wait_at_exit();
 }
 
 /// A string that is interned on first use, for [`intern`].
@@ -180,6 +188,18 @@ macro_rules! intern {
     }};
 }
 pub(crate) use intern;
+
+/// The pointer in a capsule, if the object is one with that name. The thread must be attached.
+pub(crate) fn capsule_pointer(object: *mut ffi::PyObject, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the object is alive; its class and name are checked before the pointer is read.
+    unsafe {
+        if ffi::PyCapsule_IsValid(object, name.as_ptr()) == 0 {
+            return None;
+        }
+        let pointer = ffi::PyCapsule_GetPointer(object, name.as_ptr());
+        (!pointer.is_null()).then_some(pointer)
+    }
+}
 
 /// The size in bytes of a Python object, without what it owns outside of it.
 pub(crate) fn size_alone(object: &Bound<'_, PyAny>) -> PyResult<usize> {

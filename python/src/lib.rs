@@ -4,7 +4,7 @@
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
 //! - `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: threads that it ends;
-//! - `slots`: fields of classes that one version of CPython has;
+//! - `slots`: fields of classes that one version of CPython has; `getters`: properties with examples;
 //! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
 //! - `pins`, `errors`; `shown`: objects as the text of messages; `imports`: NumPy and its like;
 //! - `dpctl`: dpctl's types, capsules and queues;
@@ -29,19 +29,23 @@ mod cuda;
 mod dpctl;
 mod errors;
 mod event;
+mod getters;
 mod history;
 mod imports;
 mod in_flight;
+mod in_place;
 mod interpreter;
 mod ipc;
 mod machine;
 mod memory;
+mod ordered;
 #[cfg(all(target_os = "linux", not(Py_3_14)))]
 mod parking;
 mod parse;
 mod pins;
 mod pointer;
 mod pool;
+mod recorded;
 mod resolve;
 mod runtime;
 mod shown;
@@ -60,11 +64,15 @@ mod _zeusm {
 
     #[pymodule_export]
     use super::array::{
-        UsmArray, as_usm_array, asarray, empty, from_dlpack, from_sycl_usm_array_interface,
-        shared_queue,
+        UsmArray, as_usm_array, asarray, empty, from_arrow, from_dlpack,
+        from_sycl_usm_array_interface, shared_queue,
     };
     #[pymodule_export]
+    use super::c_api::torch_pools;
+    #[pymodule_export]
     use super::construct::as_usm_memory;
+    #[pymodule_export]
+    use super::errors::{IPCError, LevelZeroError, RuntimeSelectionWarning, USMAllocationError};
     #[pymodule_export]
     use super::event::PyEvent;
     #[pymodule_export]
@@ -87,27 +95,16 @@ mod _zeusm {
     #[pymodule_export]
     use super::runtime::{PyRuntime, runtime, set_cpu_devices, start};
 
+    #[pymodule_export]
+    const TRACEMALLOC_DOMAIN: u32 = super::traced::TRACEMALLOC_DOMAIN;
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::interpreter::expect_main()?;
         let py = module.py();
         #[cfg(all(target_os = "linux", not(Py_3_14)))]
         super::parking::park_ended_threads(py);
-        module.add(
-            "USMAllocationError",
-            py.get_type::<super::errors::USMAllocationError>(),
-        )?;
-        module.add("IPCError", py.get_type::<super::errors::IPCError>())?;
-        module.add(
-            "LevelZeroError",
-            py.get_type::<super::errors::LevelZeroError>(),
-        )?;
-        module.add(
-            "RuntimeSelectionWarning",
-            py.get_type::<super::errors::RuntimeSelectionWarning>(),
-        )?;
         super::traced::find_functions(py);
-        module.add("TRACEMALLOC_DOMAIN", super::traced::TRACEMALLOC_DOMAIN)?;
         #[cfg(not(Py_LIMITED_API))]
         {
             super::calls::shorten(py)?;

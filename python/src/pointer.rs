@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use crate::getters::getters;
 use crate::parse;
 use crate::resolve::{self, ContextDevice, ResolvedSyclObject};
 use zeusm::usm::PointerAttributes;
@@ -25,124 +26,6 @@ pub(crate) struct PyPointerAttributes {
 
 #[pymethods]
 impl PyPointerAttributes {
-    /// The pointer itself.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
-    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
-    /// >>> found.pointer - array._pointer
-    /// 10
-    #[getter]
-    fn pointer(&self) -> usize {
-        self.pointer
-    }
-
-    /// Kind of the memory: 'shared', 'device' or 'host'.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
-    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
-    /// >>> found.usm_type
-    /// 'shared'
-    #[getter]
-    fn usm_type(&self) -> &'static str {
-        self.attributes.kind.name()
-    }
-
-    /// The address of the allocation.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
-    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
-    /// >>> found.base == array._pointer
-    /// True
-    #[getter]
-    fn base(&self) -> usize {
-        self.attributes.base
-    }
-
-    /// The size of the allocation in bytes.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
-    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
-    /// >>> found.size >= 100
-    /// True
-    #[getter]
-    fn size(&self) -> usize {
-        self.attributes.size
-    }
-
-    /// Level Zero's id of the allocation, which is never reused. Blocks that a pool, zeusm's or the driver's, cuts from one
-    /// allocation share the id, and differ in `base`.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
-    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
-    /// >>> found.allocation_id == zeusm.pointer_attributes(array._pointer).allocation_id
-    /// True
-    #[getter]
-    fn allocation_id(&self) -> u64 {
-        self.attributes.id
-    }
-
-    /// Whether the host can access the memory.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
-    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
-    /// >>> found.host_accessible
-    /// True
-    #[getter]
-    fn host_accessible(&self) -> bool {
-        self.attributes.kind.is_host_accessible()
-    }
-
-    /// The `dpctl.SyclContext` of the allocation.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
-    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
-    /// >>> found.sycl_context == array.sycl_context
-    /// True
-    #[getter]
-    fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.context_device.sycl()?;
-        self.context_device.new_sycl_context(py)
-    }
-
-    /// The `dpctl.SyclDevice` that it was allocated for; None for host memory.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> array = zeusm.empty(100, "uint8", usm_type="shared")
-    /// >>> found = zeusm.pointer_attributes(array._pointer + 10)
-    /// >>> found.sycl_device == array.sycl_device
-    /// True
-    #[getter]
-    fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if self.attributes.device.is_none() {
-            return Ok(None);
-        }
-        self.context_device.sycl()?;
-        self.context_device.sycl_device(py).map(Some)
-    }
-
     fn __repr__(&self) -> String {
         format!(
             "<{:#x}: USM-{} on {}, byte {} of {} from {:#x}, allocation {}>",
@@ -154,6 +37,67 @@ impl PyPointerAttributes {
             self.attributes.base,
             self.attributes.id,
         )
+    }
+}
+
+getters! {
+    PyPointerAttributes,
+    ">>> import zeusm\n\
+     >>> array = zeusm.empty(100, \"uint8\", usm_type=\"shared\")\n\
+     >>> found = zeusm.pointer_attributes(array._pointer + 10)";
+
+    /// The pointer itself.
+    "found.pointer - array._pointer" => "10"
+    fn pointer(&self) -> usize {
+        self.pointer
+    }
+
+    /// Kind of the memory: 'shared', 'device' or 'host'.
+    "found.usm_type" => "'shared'"
+    fn usm_type(&self) -> &'static str {
+        self.attributes.kind.name()
+    }
+
+    /// The address of the allocation.
+    "found.base == array._pointer" => "True"
+    fn base(&self) -> usize {
+        self.attributes.base
+    }
+
+    /// The size of the allocation in bytes.
+    "found.size >= 100" => "True"
+    fn size(&self) -> usize {
+        self.attributes.size
+    }
+
+    /// Level Zero's id of the allocation, which is never reused. Blocks that a pool, zeusm's or the driver's, cuts from one
+    /// allocation share the id, and differ in `base`.
+    "found.allocation_id == zeusm.pointer_attributes(array._pointer).allocation_id" => "True"
+    fn allocation_id(&self) -> u64 {
+        self.attributes.id
+    }
+
+    /// Whether the host can access the memory.
+    "found.host_accessible" => "True"
+    fn host_accessible(&self) -> bool {
+        self.attributes.kind.is_host_accessible()
+    }
+
+    /// The `dpctl.SyclContext` of the allocation.
+    "found.sycl_context == array.sycl_context" => "True"
+    fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.context_device.sycl()?;
+        self.context_device.new_sycl_context(py)
+    }
+
+    /// The `dpctl.SyclDevice` that it was allocated for; None for host memory.
+    "found.sycl_device == array.sycl_device" => "True"
+    fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.attributes.device.is_none() {
+            return Ok(None);
+        }
+        self.context_device.sycl()?;
+        self.context_device.sycl_device(py).map(Some)
     }
 }
 
@@ -191,7 +135,7 @@ pub(crate) fn pointer_attributes(
     #[pyo3(from_py_with = parse::address)] ptr: usize,
     context: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyPointerAttributes> {
-    let (context_device, attributes) = match context.filter(|context| !context.is_none()) {
+    let (context_device, attributes) = match context {
         Some(context) => {
             let resolved = ResolvedSyclObject::read(context, "context")?;
             let found = ContextDevice::of_pointer(&resolved.context, ptr)?;

@@ -3,18 +3,19 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use once_cell::race::OnceBox;
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::dpctl::show_level_zero;
 use crate::errors::{OrRaise, RuntimeSelectionWarning};
+use crate::getters::getters;
+use crate::in_flight;
 use crate::interpreter::detach;
-use crate::interpreter::wait_at_exit;
 use crate::parse;
+use crate::resolve;
 use zeusm::Error;
-use zeusm::runtime::{AnnouncedForks, CpuDevices, RUNTIME_VARIABLE, Runtime, RuntimeKind};
+use zeusm::runtime::{CpuDevices, RUNTIME_VARIABLE, Runtime, RuntimeKind};
 
 /// The Level Zero runtime of this process.
 ///
@@ -28,58 +29,6 @@ pub(crate) struct PyRuntime(&'static Runtime);
 
 #[pymethods]
 impl PyRuntime {
-    /// The kind of the runtime: 'system', 'cpu' or 'custom'.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> zeusm.runtime().kind in ("system", "cpu", "custom")
-    /// True
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.0.kind().name()
-    }
-
-    /// The reason why this runtime was selected, in one sentence.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> len(zeusm.runtime().reason) > 0
-    /// True
-    #[getter]
-    fn reason(&self) -> &'static str {
-        self.0.reason()
-    }
-
-    /// The path of the library.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> zeusm.runtime().path.is_absolute()
-    /// True
-    #[getter]
-    fn path(&self) -> PathBuf {
-        self.0.path()
-    }
-
-    /// The names of the devices, in Level Zero's order.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm
-    /// >>> len(zeusm.runtime().device_names) > 0
-    /// True
-    #[getter]
-    fn device_names(&self) -> Vec<&'static str> {
-        self.0
-            .devices()
-            .iter()
-            .map(|device| device.name())
-            .collect()
-    }
-
     fn __repr__(&self) -> String {
         format!(
             "<zeusm runtime {:?} of {}: {}>",
@@ -87,6 +36,39 @@ impl PyRuntime {
             self.path().display(),
             self.reason()
         )
+    }
+}
+
+getters! {
+    PyRuntime,
+    ">>> import zeusm";
+
+    /// The kind of the runtime: 'system', 'cpu' or 'custom'.
+    "zeusm.runtime().kind in (\"system\", \"cpu\", \"custom\")" => "True"
+    fn kind(&self) -> &'static str {
+        self.0.kind().name()
+    }
+
+    /// The reason why this runtime was selected, in one sentence.
+    "len(zeusm.runtime().reason) > 0" => "True"
+    fn reason(&self) -> &'static str {
+        self.0.reason()
+    }
+
+    /// The path of the library.
+    "zeusm.runtime().path.is_absolute()" => "True"
+    fn path(&self) -> PathBuf {
+        self.0.path()
+    }
+
+    /// The names of the devices, in Level Zero's order.
+    "len(zeusm.runtime().device_names) > 0" => "True"
+    fn device_names(&self) -> Vec<&'static str> {
+        self.0
+            .devices()
+            .iter()
+            .map(|device| device.name())
+            .collect()
     }
 }
 
@@ -173,7 +155,8 @@ pub(crate) fn set_cpu_devices(
 /// runtime raises the error.
 #[pyfunction(name = "_start")]
 pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
-    wait_at_exit(py)?;
+    py.import("atexit")?
+        .call_method1("register", (wrap_pyfunction!(close, py)?,))?;
     let selected = detach(py, Runtime::select);
     if matches!(&selected, Ok(runtime) if runtime.kind() != RuntimeKind::System) {
         announce_forks(py)?;
@@ -208,33 +191,33 @@ pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// The CPU runtime's forks.
-static FORKS: OnceBox<AnnouncedForks> = OnceBox::new();
+/// Registered with Python for the exit of the interpreter. At last it has the exit of the process wait for calls of the driver
+/// that other threads make: the libraries whose functions for the exit have to run later are loaded by now.
+#[pyfunction]
+fn close(py: Python<'_>) {
+    in_flight::drain(py);
+    resolve::forget();
+    zeusm::exit::wait_at_exit();
+}
 
 /// Announces forks whose child runs Python code (`os.fork`, `multiprocessing`, the `preexec_fn` of `subprocess`): Python calls its
 /// hooks before these only. Other forks of `subprocess`, which dpctl has fork where it would call `vfork`, do not wait for
 /// kernels then.
 fn announce_forks(py: Python<'_>) -> PyResult<()> {
-    // A runtime that was chosen by its path may not have the functions.
-    let Ok(forks) = Runtime::announced_forks() else {
-        return Ok(());
-    };
-    let forks = FORKS.get_or_init(|| Box::new(forks));
     let keywords = PyDict::new(py);
     keywords.set_item("before", wrap_pyfunction!(announce_fork, py)?)?;
     let os = py.import("os")?;
     os.call_method("register_at_fork", (), Some(&keywords))?;
-    // Last, as each fork would count as another program's without the hook.
-    forks.require();
+    // Last, as each fork would count as another program's without the hook. A runtime that was chosen by its path may not have
+    // the function.
+    let _ = Runtime::require_announced_forks();
     Ok(())
 }
 
 /// Registered with Python, which calls it in the thread that forks.
 #[pyfunction]
 fn announce_fork() {
-    if let Some(forks) = FORKS.get() {
-        forks.announce();
-    }
+    let _ = Runtime::announce_fork();
 }
 
 /// The warning that dpctl was imported first: dpctl enumerates the devices once, at its import, and zeusm's runtime was not

@@ -50,7 +50,7 @@ pub(crate) struct StackTable {
 pub(crate) struct Stack {
     /// Unique in the process: an event that a thread began in one recording may be recorded in the next one, whose table must
     /// not know its stack.
-    number: u32,
+    pub(crate) number: u32,
     /// The indices of its frames, the innermost first.
     pub(crate) frames: Box<[u32]>,
 }
@@ -122,9 +122,9 @@ fn functions(py: Python<'_>) -> Option<Functions> {
         // SAFETY: the types are those of the interpreter's headers.
         unsafe {
             Some(Functions {
-                back: function(c"PyFrame_GetBack")?,
-                offset: function(c"PyFrame_GetLasti")?,
-                line: function(c"PyCode_Addr2Line")?,
+                back: function(&[c"PyFrame_GetBack"])?,
+                offset: function(&[c"PyFrame_GetLasti"])?,
+                line: function(&[c"PyCode_Addr2Line"])?,
                 allocations_collect: py.version_info() < (3, 12),
             })
         }
@@ -259,20 +259,14 @@ impl StackTable {
     /// The innermost frames of a stack.
     fn innermost(&self, py: Python<'_>, stack: u32) -> Vec<Frame> {
         let table = self.table.lock();
-        let stack = index_of(&table.stacks, stack).map(|index| &table.stacks[index]);
-        let frames = stack.into_iter().flat_map(|stack| &stack.frames);
+        let known = table.stacks.binary_search_by_key(&stack, |it| it.number);
+        let frames = known.map_or(&[][..], |index| &table.stacks[index].frames);
         frames
+            .iter()
             .take(FRAMES_IN_MESSAGE)
             .map(|&frame| table.frames[frame as usize].clone_ref(py))
             .collect()
     }
-}
-
-/// The index of the stack with a number, if the stacks have it.
-pub(crate) fn index_of(stacks: &[Stack], number: u32) -> Option<usize> {
-    stacks
-        .binary_search_by_key(&number, |stack| stack.number)
-        .ok()
 }
 
 impl Table {

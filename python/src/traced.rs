@@ -1,5 +1,6 @@
 //! Allocations that `tracemalloc` sees.
 
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,13 +8,14 @@ use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 
 use crate::interpreter::function;
+use crate::recorded;
 use zeusm::usm::{Allocation, UsmKind};
 
 /// The domain of zeusm's memory in `tracemalloc`: the letters "ze".
 pub(crate) const TRACEMALLOC_DOMAIN: u32 = 0x7a65;
 
 /// An allocation. While `tracemalloc` traces, it has those of memory that lies on the host.
-pub(crate) struct Traced(Allocation);
+pub(crate) struct Traced(ManuallyDrop<Allocation>);
 
 /// Whether `tracemalloc` has ever traced. A thread that frees memory got it from the thread that allocated it, so it sees
 /// that thread's store.
@@ -34,8 +36,8 @@ pub(crate) fn find_functions(_py: Python<'_>) {
     // SAFETY: the types are those of the interpreter's headers.
     let found = unsafe {
         (
-            function(c"PyTraceMalloc_Track"),
-            function(c"PyTraceMalloc_Untrack"),
+            function(&[c"PyTraceMalloc_Track"]),
+            function(&[c"PyTraceMalloc_Untrack"]),
         )
     };
     if let (Some(track), Some(untrack)) = found {
@@ -56,7 +58,7 @@ impl Traced {
                 HAS_TRACED.store(true, Ordering::Relaxed);
             }
         }
-        Self(allocation)
+        Self(ManuallyDrop::new(allocation))
     }
 
     /// No effect on memory that is not traced.
@@ -72,7 +74,9 @@ impl Traced {
 /// The address, if the memory lies on the host.
 #[inline(always)]
 fn host_address(allocation: &Allocation) -> Option<usize> {
+    // The program has traced its own memory.
     let lies_on_host = match allocation.kind() {
+        UsmKind::Host if allocation.is_in_place() => false,
         UsmKind::Host => true,
         UsmKind::Shared => !allocation.device().migrates_shared_memory(),
         UsmKind::Device => false,
@@ -88,6 +92,8 @@ impl Drop for Traced {
             // Before the memory is freed, as its address can be allocated again then.
             self.untrack();
         }
+        // SAFETY: it is not used any more.
+        recorded::free(unsafe { ManuallyDrop::take(&mut self.0) });
     }
 }
 

@@ -5,6 +5,7 @@ import sys
 from _thread import RLock  # The module threading takes as long to import as this package.
 
 from zeusm import _zeusm
+from zeusm._history_columns import columns
 
 TYPE_CHECKING = False  # That of typing would import it.
 if TYPE_CHECKING:
@@ -94,8 +95,7 @@ class History:
         return _described(self._state or _zeusm._history_state())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the snapshot as JSON, for `python -m zeusm memory`. If that fails, an earlier file is as it was, unless it must
-        be written in place: as a mount point, or because this user cannot give a new file its owner.
+        """Write the snapshot as JSON, for `python -m zeusm memory`.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
             "python": sys.version.split()[0],
             "host": os.uname().nodename,
         },
-        **state.columns(),
+        **columns(state.rows()),
     }
 
 
@@ -250,8 +250,7 @@ def _write(described: dict[str, Any], path: str) -> None:
     import gzip  # The import of zeusm takes a third less without it and json.
     import json
 
-    from zeusm._output import replacing
-
+    text = json.dumps(described)
     opener: Callable[..., Any] = gzip.open if path.endswith(".gz") else open
-    with replacing(path) as draft, opener(draft, "wt", encoding="utf-8") as file:
-        json.dump(described, file)
+    with opener(path, "wt", encoding="utf-8") as file:
+        file.write(text)

@@ -12,9 +12,21 @@ import numpy
 STAGING = 4 << 20
 
 
+def in_place(array: Any) -> Any:
+    """The NumPy array over the memory of an array that the host can access."""
+    shown = array._plain()
+    view = numpy.asarray(shown)
+    return view if shown is array else view.view(array.dtype)
+
+
+def plain(array: Any) -> Any:
+    """The NumPy array, or one of integers where its elements are of a type of another package, for which it exports no buffer."""
+    return array.view(f"u{array.itemsize}") if array.dtype.isbuiltin == 2 else array
+
+
 def view_or_copy(array: Any, dtype: Any, copy: bool | None) -> Any:
     """The array that the host can access as one of NumPy: a view, unless `dtype` or `copy` needs a copy."""
-    view = numpy.asarray(array)
+    view = in_place(array)
     wanted = view.dtype if dtype is None else numpy.dtype(dtype)
     if copy is False and wanted != view.dtype:
         raise ValueError(f"an array of {view.dtype} cannot be one of {wanted} without a copy")
@@ -29,7 +41,7 @@ def read(array: Any, destination: Any) -> Any:
         if is_result:
             return elements if destination is None else destination
     else:
-        elements = numpy.asarray(array)
+        elements = in_place(array)
     if to is None:
         return elements.copy("K")
     copy_elements(to, elements)
@@ -43,7 +55,7 @@ def read_staged(array: Any, to: Any = None) -> tuple[Any, bool]:
     if to is None and orders:
         to = numpy.empty(array.shape, array.dtype, orders[0])
     if to is not None and (data := if_packed(to, orders)) is not None:
-        array._gather(data)
+        array._gather(plain(data))
         return to, True
     data, view = staging(array, size, offset, strides)
     array._gather(data)
@@ -73,9 +85,9 @@ def arranged(array: Any, source: Any) -> Any:
 
 def copy_arranged(array: Any, source: Any) -> None:
     if array.usm_type == "device":
-        array._scatter(source)
+        array._scatter(plain(source))
     else:
-        copy_elements(numpy.asarray(array), source)
+        copy_elements(in_place(array), source)
 
 
 def copy_through(source: Any, target: Any) -> bool:
@@ -92,7 +104,7 @@ def copy_through(source: Any, target: Any) -> bool:
 def assign(target: Any, value: Any) -> None:
     """Copy what NumPy converts and broadcasts to the target."""
     if target.usm_type != "device":
-        numpy.asarray(target)[...] = value
+        in_place(target)[...] = value
     elif target.nbytes <= STAGING:
         assign_staged(target, value)
     else:

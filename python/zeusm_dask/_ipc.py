@@ -28,8 +28,8 @@ SMALLEST = 1 << 16
 #: The key in the handshake.
 KEY = "zeusm"
 
-#: Whether the data in hand are kept until the receiver has acknowledged them.
-_is_kept: ContextVar[bool] = ContextVar("zeusm_is_kept", default=False)
+#: The handles of data that are kept until the receiver has acknowledged them; None for data that are not kept.
+_kept: ContextVar[list[IPCMemoryHandle] | None] = ContextVar("zeusm_kept", default=None)
 #: The plugins of this process's workers.
 _plugins: set["IPC"] = set()
 _transfers: Counter[str] = Counter()
@@ -55,8 +55,8 @@ def transfers() -> dict[str, int]:
 class IPC(WorkerPlugin):  # type: ignore[misc]
     """A worker plugin: workers of one machine get zeusm's data from each other by IPC, where both ends can.
 
-    Data on a device that the receiver does not have, small data, and memory that cannot be exported, such as that of
-    another package, go as bytes, and so does everything between machines, and to and from clients.
+    Data on a device that the receiver does not have, small data, and memory that cannot be exported go as bytes, and so does
+    everything between machines, and to and from clients.
 
     Examples
     --------
@@ -95,15 +95,15 @@ class IPC(WorkerPlugin):  # type: ignore[misc]
 
 
 def _keeping(get_data: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Mark the data of a reply as kept: `Worker.get_data` refers to them until the receiver acknowledges."""
+    """Keep the handles of a reply's data: `Worker.get_data` refers to the data until the receiver acknowledges."""
 
     @wraps(get_data)
     async def keeping(*arguments: Any, **keywords: Any) -> Any:
-        token = _is_kept.set(True)
+        token = _kept.set([])
         try:
             return await get_data(*arguments, **keywords)
         finally:
-            _is_kept.reset(token)
+            _kept.reset(token)
 
     return keeping
 
@@ -137,7 +137,8 @@ def _devices() -> dict[str, Any]:
 def handle(value: Any, memory: Any, context: dict[str, Any] | None) -> bytes | None:
     """Return a handle of the memory of `value` for the receiver; None if bytes have to go."""
     receiver = ((context or {}).get("recipient") or {}).get(KEY)
-    if not receiver or not _is_kept.get() or memory.nbytes < SMALLEST:
+    kept = _kept.get()
+    if not receiver or kept is None or memory.nbytes < SMALLEST:
         return None
     if receiver["machine"] != _machine():
         return None
@@ -146,11 +147,12 @@ def handle(value: Any, memory: Any, context: dict[str, Any] | None) -> bytes | N
     try:
         exported = memory.ipc_handle()
     except (RuntimeError, ValueError, MemoryError) as error:
-        # Of a shortage, of a driver without IPC, or of another package's memory: bytes need neither.
+        # Of a shortage, or of a driver without IPC: bytes need neither.
         logger.debug("sent as bytes: %s", error)
         return None
     if str(exported.device_uuid) not in receiver["devices"]:
         return None
+    kept.append(exported)
     _transfers["sent"] += 1
     data: bytes = exported.to_bytes()
     return data

@@ -5,7 +5,8 @@ import os
 import sys
 import time
 import weakref
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
+from pickle import PickleBuffer
 from typing import Any
 
 import zeusm
@@ -14,18 +15,19 @@ import zict
 from dask.utils import parse_bytes
 from distributed import spill
 
+from zeusm_dask._parts import bases, put_together, take_apart
 from zeusm_dask._serialize import deserialize, serialize
 
 #: How long a thread waits for a result that another thread evicts.
 _EVICTION_SECONDS = 1.0
 
 
-class SpillBuffer(MutableMapping[Any, Any]):
+class SpillBuffer(zict.Sieve[Any, Any, bool]):  # type: ignore[misc]
     """The stored results of a worker: those in USM-device memory up to a limit, the others on the host or on disk.
 
     The results that were used least recently leave the device first, and return when they are used. It is passed to
-    workers as ``data=(zeusm_dask.SpillBuffer, {"device_limit": "4 GB"})``. Results count whose type is a zeusm array or
-    memory object; those within lists and other collections are treated as host memory.
+    workers as ``data=(zeusm_dask.SpillBuffer, {"device_limit": "4 GB"})``. A result counts with the device memory that it holds: as
+    an array or a memory object, or in a collection or an object that can be pickled. Memory that several results hold counts once.
 
     Parameters
     ----------
@@ -73,39 +75,21 @@ class SpillBuffer(MutableMapping[Any, Any]):
             max_spill=False if max_spill is None else parse_bytes(max_spill),
         )
         to_host = zict.Func(Spilled, Spilled.restore, self.host)
-        self._buffer = zict.Buffer({}, to_host, parse_bytes(device_limit), weight=_bytes)
-        self.device = self._buffer.fast
-        #: The keys, with the mapping of each.
-        self._mappings: dict[Any, MutableMapping[Any, Any]] = {}
+        held = _Held()
+        buffer = zict.Buffer(held, to_host, parse_bytes(device_limit), weight=held.weight)
+        self.device = buffer.fast
+        held.weights = self.device
+        super().__init__({True: buffer, False: self.host}, lambda _, value: bool(bases(value)))
         if pool_limit is not None:
             _limit_pool(parse_bytes(pool_limit), self)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        mapping = self._buffer if _is_on_device(value) else self.host
-        if self._mappings.get(key, mapping) is not mapping:
-            del self[key]
-        self._mappings[key] = mapping
         try:
-            mapping[key] = value
+            super().__setitem__(key, value)
         except BaseException:  # A result that cannot be written to disk is not stored.
-            if key not in mapping:
-                del self._mappings[key]
+            if key not in self.key_to_mapping[key]:
+                del self.key_to_mapping[key]
             raise
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._mappings[key][key]
-
-    def __delitem__(self, key: Any) -> None:
-        del self._mappings.pop(key)[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._mappings
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(list(self._mappings))
-
-    def __len__(self) -> int:
-        return len(self._mappings)
 
     @property
     def fast(self) -> Any:
@@ -150,40 +134,72 @@ class SpillBuffer(MutableMapping[Any, Any]):
         return True
 
 
+class _Held(dict[Any, Any]):
+    """The results on the device. Memory that several of them hold is in the weight of one."""
+
+    weights: zict.LRU[Any, Any]
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: The memory of each result, and the results of each memory; of these the first has the weight.
+        self._bases: dict[Any, dict[int, int]] = {}
+        self._holders: dict[int, list[Any]] = {}
+
+    def weight(self, _key: Any, value: Any) -> int:
+        """Return the bytes that the result adds."""
+        return sum(size for base, size in bases(value).items() if base not in self._holders)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        self._bases[key] = bases(value)
+        for base in self._bases[key]:
+            self._holders.setdefault(base, []).append(key)
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(key)
+        for base, size in self._bases.pop(key).items():
+            holders = self._holders[base]
+            was_first = holders[0] == key
+            holders.remove(key)
+            if not holders:
+                del self._holders[base]
+            elif was_first:
+                self.weights.weights[key] -= size
+                self.weights.weights[holders[0]] += size
+
+
 class Spilled:
-    """An array or a memory object whose bytes are on the host. It is pickled when it is written to disk."""
+    """A result whose device memory is on the host. It is pickled when it is written to disk."""
 
     def __init__(self, value: Any) -> None:
-        self.header, (self.frame,) = serialize(value)
+        self.rest, self.buffers, parts = take_apart(value)
+        self.parts = [serialize(part) for part in parts]
 
     def restore(self) -> Any:
-        return deserialize(self.header, [self.frame])
+        parts = [deserialize(header, frames) for header, frames in self.parts]
+        return put_together(self.rest, self.buffers, parts)
+
+    def _frames(self) -> Iterator[memoryview]:
+        yield from (memoryview(buffer) for buffer in self.buffers)
+        for _, frames in self.parts:
+            yield from frames
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + int(self.frame.nbytes)
+        own = object.__sizeof__(self) + len(self.rest)
+        return own + sum(frame.nbytes for frame in self._frames())
 
     def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
-        from pickle import PickleBuffer
+        parts = [
+            (header, [PickleBuffer(frame) for frame in frames]) for header, frames in self.parts
+        ]
+        return _spilled, (self.rest, self.buffers, parts)
 
-        return _spilled, (self.header, PickleBuffer(self.frame))
 
-
-def _spilled(header: dict[str, Any], frame: Any) -> Spilled:
+def _spilled(rest: bytes, buffers: list[Any], parts: list[Any]) -> Spilled:
     value = Spilled.__new__(Spilled)
-    value.header, value.frame = header, memoryview(frame)
+    value.rest, value.buffers = rest, buffers
+    value.parts = [(header, [memoryview(frame) for frame in frames]) for header, frames in parts]
     return value
-
-
-def _is_on_device(value: Any) -> bool:
-    if isinstance(value, zeusm.UsmArray):
-        return value.usm_type == "device"
-    return isinstance(value, zeusm.memory.MemoryUSMDevice)
-
-
-def _bytes(_key: Any, value: Any) -> int:
-    """Return the weight of a result: the bytes that are freed with it."""
-    nbytes: int = value.base.nbytes if isinstance(value, zeusm.UsmArray) else value.nbytes
-    return nbytes
 
 
 def _limit_pool(limit: int, buffer: SpillBuffer) -> None:

@@ -1,16 +1,17 @@
-//! The copies, chunk by chunk. While the caller uses a pinned chunk, CUDA copies the next.
+//! The copies, chunk by chunk, through host memory.
 
 use std::ffi::c_void;
 use std::ops::Range;
 use std::ptr;
 
-use super::chunks::{Chunk, Piece, chunks};
-use super::gather::move_pieces;
-use super::library::{DEVICE, DevicePointer, HOST, Rows};
+use super::chunks::{CHUNK, Chunk, Piece, chunks};
+use super::library::{DEVICE, DevicePointer, HOST, Handle, Rows};
 use super::session::Current;
-use super::staging::{Staging, buffers};
 use super::{Error, Interface};
 use crate::suai::Layout;
+
+/// `CU_STREAM_PER_THREAD`, the default stream of the calling thread.
+const STREAM: Handle = ptr::without_provenance_mut(2);
 
 /// Copies the elements of `layout`, in row-major order, to the host. `sink` gets each chunk: its offset when the elements are
 /// packed, its address and its size in bytes; it may use the chunk until it returns.
@@ -29,26 +30,19 @@ pub unsafe fn read(
         return Ok(());
     }
     let (current, pointer) = Current::enter(array)?;
-    let buffers = buffers(&current, layout)?;
-    let mut packed = Vec::new();
-    let mut finish = |(staging, chunk): (&Staging<'_>, Chunk)| {
+    let mut staging = Staging::new(&current, pointer, layout);
+    for chunk in chunks(layout) {
+        let whole = chunk.whole();
+        staging.submit(&chunk, whole.as_ref(), false)?;
         staging.wait()?;
-        let mut elements = staging.memory;
-        if let Some(extent) = chunk.whole() {
-            elements = room(&mut packed, chunk.size);
-            // SAFETY: the extent, which has the pieces, has just been copied to the staging buffer.
-            unsafe { move_pieces(&chunk.pieces, extent.start, staging.memory, elements, false) };
+        if whole.is_some() {
+            for (spread, packed) in chunk.rows() {
+                staging.packed[packed].copy_from_slice(&staging.extent[spread]);
+            }
         }
-        sink(chunk.first, elements, chunk.size)
-    };
-    let mut previous = None;
-    for (chunk, staging) in chunks(layout).zip(buffers.iter().cycle()) {
-        submit(&current, staging, pointer, &chunk, chunk.whole(), false)?;
-        if let Some(previous) = previous.replace((staging, chunk)) {
-            finish(previous)?;
-        }
+        sink(chunk.first, staging.packed.as_ptr().cast(), chunk.size)?;
     }
-    previous.map_or(Ok(()), finish)
+    Ok(())
 }
 
 /// Copies from the host to the elements of `layout`, in row-major order, and waits. `source` fills each chunk: its offset when
@@ -68,77 +62,97 @@ pub unsafe fn write(
         return Ok(());
     }
     let (current, pointer) = Current::enter(array)?;
-    let buffers = buffers(&current, layout)?;
-    let wait_for_all = || buffers.iter().try_for_each(Staging::wait);
-    let mut packed = Vec::new();
+    let mut staging = Staging::new(&current, pointer, layout);
     let is_distinct = layout.is_distinct();
-    for (chunk, staging) in chunks(layout).zip(buffers.iter().cycle()) {
-        staging.wait()?;
+    for chunk in chunks(layout) {
+        source(chunk.first, staging.packed.as_mut_ptr().cast(), chunk.size)?;
         // A gap must not be written. Elements that overlap can have gaps in an extent of their size.
-        let whole = chunk.whole_without_gaps().filter(|_| is_distinct);
-        if let Some(extent) = &whole {
-            let elements = room(&mut packed, chunk.size);
-            source(chunk.first, elements, chunk.size)?;
-            // SAFETY: the extent has the pieces; it has room in the staging buffer.
-            unsafe { move_pieces(&chunk.pieces, extent.start, staging.memory, elements, true) };
-        } else {
-            source(chunk.first, staging.memory, chunk.size)?;
+        let has_gaps = |extent: &Range<isize>| extent.len() != chunk.size || !is_distinct;
+        let whole = chunk.whole().filter(|extent| !has_gaps(extent));
+        if whole.is_some() {
+            for (spread, packed) in chunk.rows() {
+                staging.extent[spread].copy_from_slice(&staging.packed[packed]);
+            }
         }
-        submit(&current, staging, pointer, &chunk, whole, true)?;
-        if !is_distinct {
-            wait_for_all()?;
+        staging.submit(&chunk, whole.as_ref(), true)?;
+        staging.wait()?;
+    }
+    Ok(())
+}
+
+/// Host memory for a chunk of the array at `pointer`, whose context is the thread's current one until this is dropped.
+struct Staging<'a> {
+    current: &'a Current,
+    pointer: DevicePointer,
+    /// Its elements, one after the other.
+    packed: Vec<u8>,
+    /// Its extent, if that is copied as a whole.
+    extent: Vec<u8>,
+}
+
+impl<'a> Staging<'a> {
+    fn new(current: &'a Current, pointer: DevicePointer, layout: &Layout) -> Self {
+        Self {
+            current,
+            pointer,
+            packed: vec![0; layout.nbytes().min(CHUNK)],
+            extent: vec![0; layout.extent().len().min(CHUNK)],
         }
     }
-    wait_for_all()
-}
 
-/// The address of `packed` with room for `size` bytes.
-fn room(packed: &mut Vec<u8>, size: usize) -> *mut c_void {
-    packed.resize(packed.len().max(size), 0);
-    packed.as_mut_ptr().cast()
-}
+    /// Submits the copy of a chunk: of its extent if that is copied as a `whole`, else of each piece.
+    fn submit(
+        &mut self,
+        chunk: &Chunk,
+        whole: Option<&Range<isize>>,
+        to_device: bool,
+    ) -> Result<(), Error> {
+        if let Some(extent) = whole {
+            let host = self.extent.as_mut_ptr().cast();
+            return self.copy(&Piece::of(extent), host, to_device);
+        }
+        let mut host = self.packed.as_mut_ptr();
+        for piece in &chunk.pieces {
+            self.copy(piece, host.cast(), to_device)?;
+            host = host.wrapping_add(piece.size());
+        }
+        Ok(())
+    }
 
-/// Submits the copy of a chunk: of its extent if that is copied as a `whole`, else of each piece.
-fn submit(
-    current: &Current,
-    staging: &Staging<'_>,
-    pointer: DevicePointer,
-    chunk: &Chunk,
-    whole: Option<Range<isize>>,
-    to_device: bool,
-) -> Result<(), Error> {
-    let copy = |piece: &Piece| copy(current, staging, pointer, piece, to_device);
-    match whole {
-        Some(extent) => copy(&Piece::of(&extent)),
-        None => chunk.pieces.iter().try_for_each(copy),
+    /// Submits the copy of a piece between the array and `host`, where its rows are packed.
+    fn copy(&self, piece: &Piece, host: *mut c_void, to_device: bool) -> Result<(), Error> {
+        let driver = self.current.driver;
+        let device = self.pointer.wrapping_add_signed(piece.start as i64);
+        // SAFETY: the caller guarantees the validity of the elements, which `Current::enter` has found in one allocation. The
+        // host memory has room for the piece, and lives until the stream is synchronised.
+        unsafe {
+            if piece.rows > 1 {
+                let rows = rows(device, host, piece, to_device);
+                let code = (driver.copy_rows)(&raw const rows, STREAM);
+                driver.check("cuMemcpy2DAsync", code)
+            } else if to_device {
+                let code = (driver.copy_to_device)(device, host, piece.width, STREAM);
+                driver.check("cuMemcpyHtoDAsync", code)
+            } else {
+                let code = (driver.copy_to_host)(host, device, piece.width, STREAM);
+                driver.check("cuMemcpyDtoHAsync", code)
+            }
+        }
+    }
+
+    /// Waits for the submitted copies.
+    fn wait(&self) -> Result<(), Error> {
+        let driver = self.current.driver;
+        // SAFETY: a context is current, which has the stream.
+        let code = unsafe { (driver.synchronize_stream)(STREAM) };
+        driver.check("cuStreamSynchronize", code)
     }
 }
 
-/// Submits the copy of a piece between the array at `pointer` and a staging buffer.
-fn copy(
-    current: &Current,
-    staging: &Staging<'_>,
-    pointer: DevicePointer,
-    piece: &Piece,
-    to_device: bool,
-) -> Result<(), Error> {
-    let driver = current.driver;
-    let device = pointer.wrapping_add_signed(piece.start as i64);
-    let host = staging.memory.wrapping_byte_add(piece.at);
-    // SAFETY: the caller guarantees the validity of the elements, which `Current::enter` has found in one allocation. The
-    // staging buffer has room for the piece, and lives until the stream is synchronised.
-    unsafe {
-        if piece.rows > 1 {
-            let rows = rows(device, host, piece, to_device);
-            let code = (driver.copy_rows)(&raw const rows, staging.stream);
-            driver.check("cuMemcpy2DAsync", code)
-        } else if to_device {
-            let code = (driver.copy_to_device)(device, host, piece.width, staging.stream);
-            driver.check("cuMemcpyHtoDAsync", code)
-        } else {
-            let code = (driver.copy_to_host)(host, device, piece.width, staging.stream);
-            driver.check("cuMemcpyDtoHAsync", code)
-        }
+impl Drop for Staging<'_> {
+    fn drop(&mut self) {
+        // The copies of a failed submission may be in flight. An error cannot be handled.
+        let _ = self.wait();
     }
 }
 

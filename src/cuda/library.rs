@@ -72,11 +72,7 @@ driver! {
     push_context = "cuCtxPushCurrent_v2" (Handle);
     pop_context = "cuCtxPopCurrent_v2" (*mut Handle);
     synchronize_context = "cuCtxSynchronize" ();
-    create_stream = "cuStreamCreate" (*mut Handle, c_uint);
     synchronize_stream = "cuStreamSynchronize" (Handle);
-    destroy_stream = "cuStreamDestroy_v2" (Handle);
-    allocate_pinned = "cuMemAllocHost_v2" (*mut *mut c_void, usize);
-    free_pinned = "cuMemFreeHost" (*mut c_void);
     copy_to_host = "cuMemcpyDtoHAsync_v2" (*mut c_void, DevicePointer, usize, Handle);
     copy_to_device = "cuMemcpyHtoDAsync_v2" (DevicePointer, *const c_void, usize, Handle);
     copy_rows = "cuMemcpy2DAsync_v2" (*const Rows, Handle);

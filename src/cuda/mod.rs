@@ -1,4 +1,4 @@
-//! Copies to and from CUDA memory, which is no USM: through staging chunks of host memory, by the driver library `libcuda`,
+//! Copies to and from CUDA memory, which is no USM: in chunks, through host memory, by the driver library `libcuda`,
 //! which is opened at the first copy.
 //!
 //! [`Interface`] is the validated `__cuda_array_interface__` of an array; [`read()`] and [`write()`] copy its elements.
@@ -8,15 +8,13 @@
 mod chunks;
 mod copy;
 mod error;
-mod gather;
 mod interface;
 mod library;
 mod session;
-mod staging;
 
 pub use copy::{read, write};
 pub use error::Error;
-pub use interface::{Fields, Interface, Order};
+pub use interface::{Interface, Order};
 
 #[cfg(test)]
 mod tests;

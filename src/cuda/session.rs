@@ -59,8 +59,8 @@ impl Current {
         attribute(driver, array.pointer, RANGE_START, &mut base)?;
         attribute(driver, array.pointer, RANGE_SIZE, &mut size)?;
         let base = base as usize;
-        let extent = array.layout.extent();
-        extent.check_within(pointer as usize, Allocation { base, size })?;
+        let allocation = Allocation { base, size };
+        array.layout.check_within(pointer as usize, allocation)?;
         Ok((current, pointer))
     }
 

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use level_zero_sys as sys;
-
 use super::properties::{Device, Timer};
 use crate::error::Result;
 
@@ -55,34 +53,6 @@ impl Timer {
 }
 
 impl Device {
-    /// The clock that kernel timestamps are read from.
-    pub(crate) fn timer(&self) -> Result<Timer> {
-        let timer = self
-            .0
-            .timer
-            .get_or_try_init(|| self.query_timer().map(Box::new));
-        timer.copied()
-    }
-
-    fn query_timer(&self) -> Result<Timer> {
-        // This version of the structure has the frequency; the older one has the period in whole nanoseconds.
-        let mut properties = sys::ze_device_properties_t {
-            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2,
-            ..Default::default()
-        };
-        // SAFETY: the handle comes from the driver and `properties` names its type.
-        unsafe {
-            call!(
-                self.driver().library(),
-                zeDeviceGetProperties(self.handle(), &mut properties)
-            )
-        }?;
-        Ok(Timer {
-            frequency: properties.timerResolution,
-            valid_bits: properties.kernelTimestampValidBits,
-        })
-    }
-
     /// The clocks now. The host's is read after the device's: of a few attempts, the one with the least time between them, as
     /// the thread may be preempted there.
     pub(crate) fn clocks(&self) -> Result<Clocks> {

@@ -1,10 +1,8 @@
-//! A device in messages: its name, and its PCI address where several devices have that name. Its architecture.
+//! A device in messages: its name, and its PCI address where several devices have that name.
 
 use std::fmt;
-use std::ptr;
 
 use level_zero_sys as sys;
-use level_zero_sys::extensions;
 
 use super::properties::Device;
 use crate::error::Result;
@@ -31,30 +29,6 @@ impl Device {
             (Ok(address), None) => format!("{name} ({address})"),
             (Err(_), _) => name.to_owned(),
         }
-    }
-
-    /// The version of the architecture, as its driver encodes it: `architecture << 22 | release << 14 | revision`; 0 where the
-    /// driver does not tell.
-    ///
-    /// Source: Level Zero specification, `ze_device_ip_version_ext_t`.
-    pub(crate) fn architecture(&self) -> u32 {
-        let mut version = extensions::ze_device_ip_version_ext_t {
-            stype: extensions::ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT,
-            pNext: ptr::null_mut(),
-            ipVersion: 0,
-        };
-        let mut properties = sys::ze_device_properties_t {
-            pNext: sys::next_output::<sys::ze_device_properties_t, _>(&mut version),
-            ..sys::structure()
-        };
-        // SAFETY: the device is alive, and both structures name their types.
-        let told = unsafe {
-            call!(
-                self.driver().library(),
-                zeDeviceGetProperties(self.handle(), &mut properties)
-            )
-        };
-        told.map_or(0, |()| version.ipVersion)
     }
 
     /// As the system writes it: domain, bus, device and function.

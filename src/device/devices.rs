@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ptr;
 
 use level_zero_sys as sys;
-use zeusm_process::{ForkLock, RwLock, held_at_fork};
+use zeusm_process::{ForkLock, held_at_fork};
 
 use super::driver::Driver;
 use super::properties::Device;
@@ -17,12 +17,12 @@ type Lists = BTreeMap<(usize, usize), &'static [Device]>;
 
 /// By the handle's address; a handle is valid until the process exits. A thread that holds the lock does not call other
 /// modules. A fork's child inherits the table.
-static KNOWN: ForkLock<RwLock<Table>> = ForkLock::new(RwLock::new(Table::new()));
+static KNOWN: ForkLock<Table> = ForkLock::new(Table::new());
 held_at_fork!(KNOWN);
 
 /// The devices of each driver, by the addresses of its library and its handle. They are never freed, as the driver lives as long
 /// as the process. A fork's child inherits the table.
-static LISTED: ForkLock<RwLock<Lists>> = ForkLock::new(RwLock::new(Lists::new()));
+static LISTED: ForkLock<Lists> = ForkLock::new(Lists::new());
 held_at_fork!(LISTED);
 
 /// Adds a device, unless its handle is known; returns the one of the handle, which records whether the device is lost.
@@ -114,11 +114,10 @@ impl Driver {
     /// The device that `device` is a sub-device of: a driver may list sub-devices only (`ZE_FLAT_DEVICE_HIERARCHY=COMBINED`),
     /// and SYCL's composite devices are their root devices.
     fn root(&self, device: &Device) -> Option<sys::ze_device_handle_t> {
-        let root_device = self.library().extensions().zeDeviceGetRootDevice?;
-        let mut root = ptr::null_mut();
+        let (library, mut root) = (self.library(), ptr::null_mut());
         // SAFETY: the device is the driver's, and the result outlives the call.
-        let result = unsafe { root_device(device.handle(), &mut root) };
-        (result == sys::ZE_RESULT_SUCCESS && !root.is_null()).then_some(root)
+        unsafe { call!(library, zeDeviceGetRootDevice(device.handle(), &mut root)) }.ok()?;
+        (!root.is_null()).then_some(root)
     }
 
     /// Whether the driver has more than one card. The tiles of a card count as one.

@@ -2,7 +2,6 @@
 
 use std::ffi::c_char;
 use std::ptr;
-use std::sync::Arc;
 
 use level_zero_sys as sys;
 
@@ -13,18 +12,15 @@ use crate::error::Result;
 ///
 /// Source: Level Zero specification, "Core programming guide", Drivers and devices.
 #[derive(Clone, Debug)]
-pub struct Driver(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
+pub struct Driver {
     library: &'static sys::Library,
     handle: sys::ze_driver_handle_t,
 }
 
 // SAFETY: the specification allows any thread to use a driver handle.
-unsafe impl Send for Inner {}
+unsafe impl Send for Driver {}
 // SAFETY: as above, the calls that take a driver handle may run at the same time.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for Driver {}
 
 impl Driver {
     /// Every driver of an initialised library.
@@ -35,7 +31,7 @@ impl Driver {
         })?;
         Ok(handles
             .into_iter()
-            .map(|handle| Self(Arc::new(Inner { library, handle })))
+            .map(|handle| Self { library, handle })
             .collect())
     }
 
@@ -72,16 +68,31 @@ impl Driver {
         })
     }
 
+    /// Whether the driver has the extension of this name.
+    pub(crate) fn has_extension(&self, name: &str) -> Result<bool> {
+        let empty = sys::ze_driver_extension_properties_t::default();
+        let extensions = enumerate(empty, |count, list| {
+            // SAFETY: the driver lives as long as the process; `list` is null or has room for `count`.
+            unsafe {
+                call!(
+                    self.library(),
+                    zeDriverGetExtensionProperties(self.handle(), count, list)
+                )
+            }
+        })?;
+        Ok(extensions.iter().any(|it| text(&it.name) == name))
+    }
+
     /// The library of the driver.
     #[must_use]
     pub fn library(&self) -> &'static sys::Library {
-        self.0.library
+        self.library
     }
 
     /// The raw handle, for calls that this crate does not wrap.
     #[must_use]
     pub fn handle(&self) -> sys::ze_driver_handle_t {
-        self.0.handle
+        self.handle
     }
 }
 

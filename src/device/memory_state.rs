@@ -8,8 +8,7 @@ use std::ptr;
 use level_zero_sys as sys;
 
 use super::properties::Device;
-use crate::call::{check, enumerate};
-use crate::confinement::has_driver;
+use crate::call::enumerate;
 use crate::error::{Error, Result};
 
 /// The variable that enables system management in drivers of older specifications, where a device's handle is also its
@@ -103,28 +102,17 @@ impl Device {
     /// All devices of system management.
     fn managed_devices(&self) -> Result<Vec<sys::zes_device_handle_t>> {
         let library = self.driver().library();
-        let extensions = library.extensions();
-        let (Some(init), Some(drivers), Some(devices)) = (
-            extensions.zesInit,
-            extensions.zesDriverGet,
-            extensions.zesDeviceGet,
-        ) else {
-            return Err(library.missing("zesInit").into());
-        };
-        if !has_driver() {
-            return Err(Error::Forked("zesInit"));
-        }
         // SAFETY: zesInit takes flags only, and may be called again.
-        check("zesInit", unsafe { init(0) })?;
+        unsafe { call!(library, zesInit(0)) }?;
         let drivers = enumerate(ptr::null_mut(), |count, handles| {
             // SAFETY: `enumerate` passes null or room for `count` handles.
-            check("zesDriverGet", unsafe { drivers(count, handles) })
+            unsafe { call!(library, zesDriverGet(count, handles)) }
         })?;
         let mut found = Vec::new();
         for driver in drivers {
             found.extend(enumerate(ptr::null_mut(), |count, handles| {
                 // SAFETY: the driver was listed; `enumerate` passes null or room for `count` handles.
-                check("zesDeviceGet", unsafe { devices(driver, count, handles) })
+                unsafe { call!(library, zesDeviceGet(driver, count, handles)) }
             })?);
         }
         Ok(found)

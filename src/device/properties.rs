@@ -12,9 +12,6 @@ use super::driver::{Driver, text};
 use crate::call::enumerate;
 use crate::error::Result;
 
-/// Intel's PCI vendor number.
-const VENDOR_INTEL: u32 = 0x8086;
-
 /// A Level Zero device. Cheap to clone; equal when the handles are.
 ///
 /// Source: Level Zero specification, "Core API", Device.
@@ -27,7 +24,6 @@ pub(super) struct Inner {
     name: String,
     uuid: [u8; 16],
     kind: sys::ze_device_type_t,
-    vendor: u32,
     largest_allocation: u64,
     concurrent_shared_access: bool,
     integrated: bool,
@@ -36,12 +32,9 @@ pub(super) struct Inner {
     pub(super) loss: Loss,
     /// Made once, by the [`Display`](fmt::Display) of the device.
     pub(super) description: OnceBox<String>,
-    /// Queried once.
-    memory_size: OnceBox<u64>,
-    /// Queried once.
-    pub(super) timer: OnceBox<Timer>,
-    /// Queried once.
-    exports_dma_bufs: OnceBox<bool>,
+    memory_size: u64,
+    timer: Timer,
+    exports_dma_bufs: bool,
 }
 
 /// The clock of a device.
@@ -80,7 +73,11 @@ unsafe impl Sync for Inner {}
 impl Device {
     /// Wraps a handle of `driver`.
     pub(super) fn new(driver: &Driver, handle: sys::ze_device_handle_t) -> Result<Self> {
-        let mut properties = sys::structure::<sys::ze_device_properties_t>();
+        // This version of the structure has the clock's frequency; the older one has the period in whole nanoseconds.
+        let mut properties = sys::ze_device_properties_t {
+            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2,
+            ..Default::default()
+        };
         // SAFETY: the handle comes from the driver and `properties` names its type.
         unsafe {
             call!(
@@ -95,7 +92,6 @@ impl Device {
             name: text(&properties.name),
             uuid: properties.uuid.id,
             kind: properties.type_,
-            vendor: properties.vendorId,
             largest_allocation: properties.maxMemAllocSize,
             concurrent_shared_access,
             integrated: properties.flags & sys::ZE_DEVICE_PROPERTY_FLAG_INTEGRATED.0 != 0,
@@ -103,9 +99,12 @@ impl Device {
                 .then_some(properties.subdeviceId),
             loss: Loss::default(),
             description: OnceBox::new(),
-            memory_size: OnceBox::new(),
-            timer: OnceBox::new(),
-            exports_dma_bufs: OnceBox::new(),
+            memory_size: memory_size(driver, handle).max(properties.maxMemAllocSize),
+            timer: Timer {
+                frequency: properties.timerResolution,
+                valid_bits: properties.kernelTimestampValidBits,
+            },
+            exports_dma_bufs: exports_dma_bufs(driver, handle),
         })))
     }
 
@@ -148,45 +147,17 @@ impl Device {
     /// report it.
     #[must_use]
     pub fn memory_size(&self) -> u64 {
-        *self.0.memory_size.get_or_init(|| {
-            let memories = self.memories().unwrap_or_default();
-            let total = memories
-                .iter()
-                .fold(0u64, |total, memory| total.saturating_add(memory.totalSize));
-            Box::new(match total {
-                0 => u64::MAX,
-                total => total.max(self.0.largest_allocation),
-            })
-        })
+        self.0.memory_size
     }
 
-    fn memories(&self) -> Result<Vec<sys::ze_device_memory_properties_t>> {
-        let empty = sys::structure::<sys::ze_device_memory_properties_t>();
-        enumerate(empty, |count, memories| {
-            // SAFETY: the device is alive; `enumerate` passes null or room for `count` structures that name their type.
-            unsafe {
-                call!(
-                    self.driver().library(),
-                    zeDeviceGetMemoryProperties(self.handle(), count, memories)
-                )
-            }
-        })
+    /// The clock that kernel timestamps are read from.
+    pub(crate) fn timer(&self) -> Timer {
+        self.0.timer
     }
 
     /// Whether allocations of its memory can be made for an export as a dma-buf.
     pub(crate) fn exports_dma_bufs(&self) -> bool {
-        *self.0.exports_dma_bufs.get_or_init(|| {
-            let mut properties = sys::structure::<sys::ze_device_external_memory_properties_t>();
-            // SAFETY: the device is alive, and `properties` names its type.
-            let answer = unsafe {
-                call!(
-                    self.driver().library(),
-                    zeDeviceGetExternalMemoryProperties(self.handle(), &mut properties)
-                )
-            };
-            let dma_buf = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF.0;
-            Box::new(answer.is_ok() && properties.memoryAllocationExportTypes & dma_buf != 0)
-        })
+        self.0.exports_dma_bufs
     }
 
     /// Whether this device can read and write memory of `peer`; not if that is another driver's.
@@ -234,12 +205,6 @@ impl Device {
         self.0.kind == sys::ZE_DEVICE_TYPE_GPU
     }
 
-    /// Whether the device's vendor is Intel.
-    #[must_use]
-    pub fn is_intel(&self) -> bool {
-        self.0.vendor == VENDOR_INTEL
-    }
-
     /// The driver it belongs to.
     #[must_use]
     pub fn driver(&self) -> &Driver {
@@ -265,6 +230,39 @@ fn has_concurrent_shared_access(driver: &Driver, handle: sys::ze_device_handle_t
     };
     let concurrent = sys::ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT.0;
     answer.is_ok() && access.sharedSingleDeviceAllocCapabilities & concurrent != 0
+}
+
+/// The sum of the device's memories in bytes; [`u64::MAX`] where the driver does not report it.
+fn memory_size(driver: &Driver, handle: sys::ze_device_handle_t) -> u64 {
+    let empty = sys::structure::<sys::ze_device_memory_properties_t>();
+    let memories = enumerate(empty, |count, memories| {
+        // SAFETY: the handle comes from the driver; `enumerate` passes null or room for `count` structures that name their type.
+        unsafe {
+            call!(
+                driver.library(),
+                zeDeviceGetMemoryProperties(handle, count, memories)
+            )
+        }
+    });
+    let sizes = memories.iter().flatten().map(|memory| memory.totalSize);
+    match sizes.fold(0, u64::saturating_add) {
+        0 => u64::MAX,
+        total => total,
+    }
+}
+
+/// Queries [`Device::exports_dma_bufs`]; `false` when the query fails.
+fn exports_dma_bufs(driver: &Driver, handle: sys::ze_device_handle_t) -> bool {
+    let mut properties = sys::structure::<sys::ze_device_external_memory_properties_t>();
+    // SAFETY: the handle comes from the driver and `properties` names its type.
+    let answer = unsafe {
+        call!(
+            driver.library(),
+            zeDeviceGetExternalMemoryProperties(handle, &mut properties)
+        )
+    };
+    let dma_buf = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF.0;
+    answer.is_ok() && properties.memoryAllocationExportTypes & dma_buf != 0
 }
 
 impl PartialEq for Device {

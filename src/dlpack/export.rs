@@ -1,122 +1,150 @@
 //! Export: a structure that owns a reference to its memory.
 
-use std::any::Any;
 use std::ffi::c_void;
 use std::ptr;
 
-use super::{Device, Error, Form, Tensor, abi};
+use super::{Device, Error, Form, abi};
+use crate::suai::{ItemType, Layout};
 
-/// The structure with the data that it refers to; its `context` points to this.
-struct Exported {
-    structure: Structure,
-    /// The shape, then the strides.
-    _numbers: Vec<i64>,
-    _owner: Box<dyn Any + Send>,
+/// What consumers get of an array: its shape and strides as numbers that the structures refer to.
+#[derive(Debug)]
+pub struct Exportable {
+    tensor: abi::Tensor,
+    item: ItemType,
+    _numbers: Box<[i64]>,
 }
 
-enum Structure {
-    Versioned(abi::Versioned),
-    Unversioned(abi::Unversioned),
-}
+// SAFETY: its pointers refer to its own numbers, which do not change, and to the data, which is not accessed.
+unsafe impl Send for Exportable {}
+// SAFETY: as above.
+unsafe impl Sync for Exportable {}
 
-impl Tensor {
-    /// Makes the structure, and keeps `owner` until its deleter is called, which any thread may do.
+impl Exportable {
+    /// Of the array at `pointer`, which is null only without elements.
     ///
-    /// The result points to an [`abi::Versioned`] or [`abi::Unversioned`] according to `form`. On the host, `data` is the
-    /// address of the first element, as in NumPy's exports: dpnp ignores the offset of host arrays with negative strides.
-    /// Elsewhere, `data` is the lowest address of the array and `byte_offset` that of its first element relative to it: some
-    /// packages ignore the offset of arrays without negative strides, and some refuse elements below `data`. Without elements,
-    /// `data` is the array's pointer, although DLPack's header specifies null, as dpctl refuses null.
+    /// `data` is the lowest address of the array, and `byte_offset` that of its first element relative to it: some packages ignore
+    /// the offset of arrays without negative strides, and some refuse elements below `data`. Without elements, `data` is the
+    /// array's pointer, although DLPack's header specifies null, as dpctl refuses null.
     ///
     /// # Errors
     /// [`Error::Item`] for items without a DLPack type, [`Error::Layout`] for strides that are no multiples of the item's size.
-    pub fn export(&self, form: Form, owner: Box<dyn Any + Send>) -> Result<*mut c_void, Error> {
-        let dtype = self.item.dlpack().ok_or(Error::Item(self.item))?;
-        let ndim = self.layout.ndim();
-        let shape = self.layout.shape().iter().map(|&size| size as i64);
-        let strides = self.layout.element_strides()?;
-        let mut numbers: Vec<i64> = shape
-            .chain(strides.iter().map(|&stride| stride as i64))
-            .collect();
-        let offset = self.layout.byte_offset();
-        let (to_data, byte_offset) = match self.device {
-            _ if self.layout.elements() == 0 => (0, 0),
-            Device::Cpu => (offset, 0),
+    pub fn new(pointer: usize, item: ItemType, layout: &Layout) -> Result<Self, Error> {
+        let dtype = item.dlpack().ok_or(Error::Item(item))?;
+        let ndim = layout.ndim();
+        let shape = layout.shape().iter().map(|&size| size as i64);
+        let strides = layout.element_strides()?;
+        let strides = strides.iter().map(|&stride| stride as i64);
+        let mut numbers: Box<[i64]> = shape.chain(strides).collect();
+        let (to_data, byte_offset) = match layout.elements() {
+            0 => (0, 0),
             _ => {
-                let lowest = self.layout.extent().start();
-                (lowest, offset - lowest)
+                let lowest = layout.extent().start;
+                (lowest, layout.byte_offset() - lowest)
             }
         };
-        let data = self.pointer.wrapping_add_signed(to_data);
         let first = numbers.as_mut_ptr();
         let tensor = abi::Tensor {
-            data: ptr::with_exposed_provenance_mut(data),
-            device: self.device.into(),
+            data: ptr::with_exposed_provenance_mut(pointer.wrapping_add_signed(to_data)),
+            device: Device::Cpu.into(),
             ndim: i32::try_from(ndim).unwrap_or(i32::MAX), // MAX_NDIM is far less.
             dtype,
             shape: first,
-            // Within `numbers`, which has the strides after the shape, or one past its end.
+            // Within the numbers, which have the strides after the shape, or one past their end.
             strides: first.wrapping_add(ndim),
             byte_offset: byte_offset.unsigned_abs() as u64,
         };
-        let structure = match form {
-            Form::Versioned => Structure::Versioned(abi::Versioned {
-                version: abi::VERSION,
-                context: ptr::null_mut(),
-                deleter: Some(delete_versioned),
-                flags: self.flags(),
-                tensor,
-            }),
-            Form::Unversioned => Structure::Unversioned(abi::Unversioned {
-                tensor,
-                context: ptr::null_mut(),
-                deleter: Some(delete_unversioned),
-            }),
-        };
-        let exported = Box::into_raw(Box::new(Exported {
-            structure,
+        Ok(Self {
+            tensor,
+            item,
             _numbers: numbers,
-            _owner: owner,
-        }));
-        // SAFETY: the box has just been made, and has no other reference.
-        Ok(match unsafe { &mut (*exported).structure } {
-            Structure::Versioned(structure) => {
-                structure.context = exported.cast();
-                ptr::from_mut(structure).cast()
-            }
-            Structure::Unversioned(structure) => {
-                structure.context = exported.cast();
-                ptr::from_mut(structure).cast()
-            }
         })
     }
 
-    fn flags(&self) -> u64 {
+    /// The array on a device, for a structure of that form; shape and strides are valid as long as `self`.
+    ///
+    /// On the host, `data` is the address of the first element, as in NumPy's exports: dpnp ignores the offset of host arrays with
+    /// negative strides.
+    ///
+    /// # Errors
+    /// [`Error::Unversioned`] for numbers of fewer than 8 bits, which only the flags of the versioned structure describe.
+    #[inline]
+    pub fn on(&self, device: Device, form: Form) -> Result<abi::Tensor, Error> {
+        if form == Form::Unversioned && self.is_padded() {
+            let narrow = self.item.narrow();
+            return Err(narrow.map_or(Error::Item(self.item), Error::Unversioned));
+        }
+        let mut tensor = self.tensor;
+        tensor.device = device.into();
+        if device == Device::Cpu {
+            tensor.data = tensor.data.wrapping_byte_add(tensor.byte_offset as usize);
+            tensor.byte_offset = 0;
+        }
+        Ok(tensor)
+    }
+
+    /// The flags of a versioned structure.
+    #[must_use]
+    pub fn flags(&self, is_read_only: bool, is_copied: bool) -> u64 {
         let flag = |set, flag| if set { flag } else { 0 };
-        flag(self.read_only, abi::FLAG_READ_ONLY) | flag(self.copied, abi::FLAG_IS_COPIED)
+        flag(is_read_only, abi::FLAG_READ_ONLY)
+            | flag(is_copied, abi::FLAG_IS_COPIED)
+            | flag(self.is_padded(), abi::FLAG_IS_PADDED)
+    }
+
+    /// Whether each number of fewer than 8 bits has a byte of its own.
+    fn is_padded(&self) -> bool {
+        !self.tensor.dtype.bits.is_multiple_of(8)
     }
 }
 
-/// The deleter of a versioned structure.
+/// A structure with its owner.
+#[repr(C)] // The structure is at the beginning.
+struct Exported<S, T> {
+    structure: S,
+    owner: T,
+}
+
+/// Makes the structure, and keeps `owner` until its deleter is called, which any thread may do.
+///
+/// The result points to an [`abi::Versioned`] or [`abi::Unversioned`] according to `form`.
 ///
 /// # Safety
-/// `structure` must be null or made by `export`, and not be deleted yet.
-unsafe extern "C" fn delete_versioned(structure: *mut abi::Versioned) {
-    if !structure.is_null() {
-        // SAFETY: `export` made the structure, whose context is the box around it; a deleter is called once.
-        drop(unsafe { Box::from_raw((*structure).context.cast::<Exported>()) });
+/// `owner` must keep the tensor's data, shape and strides valid.
+pub unsafe fn export<T: Send>(
+    form: Form,
+    tensor: abi::Tensor,
+    flags: u64,
+    owner: T,
+) -> *mut c_void {
+    match form {
+        Form::Versioned => {
+            let structure = abi::Versioned {
+                version: abi::VERSION,
+                context: ptr::null_mut(),
+                deleter: Some(delete::<abi::Versioned, T>),
+                flags,
+                tensor,
+            };
+            Box::into_raw(Box::new(Exported { structure, owner })).cast()
+        }
+        Form::Unversioned => {
+            let structure = abi::Unversioned {
+                tensor,
+                context: ptr::null_mut(),
+                deleter: Some(delete::<abi::Unversioned, T>),
+            };
+            Box::into_raw(Box::new(Exported { structure, owner })).cast()
+        }
     }
 }
 
-/// The deleter of an unversioned structure.
+/// The deleter of a structure.
 ///
 /// # Safety
-/// As for [`delete_versioned`].
-unsafe extern "C" fn delete_unversioned(structure: *mut abi::Unversioned) {
-    if !structure.is_null() {
-        // SAFETY: as for `delete_versioned`.
-        drop(unsafe { Box::from_raw((*structure).context.cast::<Exported>()) });
-    }
+/// `structure` must be made by `export` with this form and owner, and not be deleted yet.
+unsafe extern "C" fn delete<S, T>(structure: *mut S) {
+    // SAFETY: `export` made the box, at whose beginning the structure is; a deleter is called once.
+    drop(unsafe { Box::from_raw(structure.cast::<Exported<S, T>>()) });
 }
 
 /// Calls the deleter of a structure, if there is one.

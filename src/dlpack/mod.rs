@@ -1,10 +1,10 @@
 //! DLPack: the exchange of arrays between packages as C structures with a deleter.
 //!
-//! A [`Tensor`] describes an array, [`export`](Tensor::export) makes the structure for a consumer, and [`Managed`] owns an
-//! imported structure, which [`Managed::tensor`] reads. Of Python's capsules around the structures, only the [names](Form)
+//! A [`Tensor`] describes an array, [`Exportable`] has its numbers for consumers, [`export`] makes the structure for one, and
+//! [`Managed`] owns an imported structure, which [`Managed::tensor`] reads. Of Python's capsules around the structures, only the [names](Form)
 //! are here.
 //!
-//! Source: DLPack 1.0, the header `dlpack.h` (the structures and constants in [`abi`]), and "Python Specification for
+//! Source: DLPack 1.3, the header `dlpack.h` (the structures and constants in [`abi`]), and "Python Specification for
 //! DLPack" (the capsules' names, and the rules for calling the deleter).
 
 pub mod abi;
@@ -14,7 +14,7 @@ mod import;
 mod tensor;
 
 pub use error::Error;
-pub use export::release;
+pub use export::{Exportable, export, release};
 pub use import::Managed;
 pub use tensor::{Device, Form, Tensor};
 

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::fmt;
-use std::slice;
+use std::{ptr, slice};
 
 use super::{Error, abi};
 use crate::suai::{ItemType, Layout, MAX_NDIM};
@@ -109,6 +109,24 @@ pub struct Tensor {
 }
 
 impl Tensor {
+    /// The tensor that an allocator is asked for: row-major, whatever the data and the strides of the prototype are.
+    ///
+    /// # Errors
+    /// [`Error`], which names the field and the value.
+    ///
+    /// # Safety
+    /// `shape` must be null or point to `ndim` integers.
+    pub unsafe fn of_prototype(raw: &abi::Tensor) -> Result<Self, Error> {
+        let without_data = abi::Tensor {
+            data: ptr::without_provenance_mut(1),
+            strides: ptr::null_mut(),
+            byte_offset: 0,
+            ..*raw
+        };
+        // SAFETY: the caller guarantees the shape, and the strides are null.
+        unsafe { Self::read(&without_data, 0) }
+    }
+
     /// Reads and validates the structure.
     ///
     /// # Errors
@@ -117,7 +135,7 @@ impl Tensor {
     /// # Safety
     /// `shape` and `strides` must be null or point to `ndim` integers each.
     pub(super) unsafe fn read(raw: &abi::Tensor, flags: u64) -> Result<Self, Error> {
-        let item = item(raw.dtype)?;
+        let item = item(raw.dtype, flags)?;
         let ndim = usize::try_from(raw.ndim)
             .ok()
             .filter(|&ndim| ndim <= MAX_NDIM)
@@ -139,7 +157,7 @@ impl Tensor {
         }
         // The remainder of an offset that is not a multiple of the item's size is added to the pointer.
         let pointer = pointer.wrapping_add(odd as usize);
-        layout.extent().addresses(pointer)?;
+        layout.addresses(pointer)?;
         Ok(Self {
             pointer,
             device: raw.device.into(),
@@ -161,22 +179,12 @@ unsafe fn integers<'a>(first: *const i64, count: usize) -> Option<&'a [i64]> {
     (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, count) })
 }
 
-/// The item of a DLPack type.
-fn item(dtype: abi::DataType) -> Result<ItemType, Error> {
+/// The item of a DLPack type. Numbers of fewer than 8 bits are read where each has a byte of its own.
+fn item(dtype: abi::DataType, flags: u64) -> Result<ItemType, Error> {
     if dtype.lanes != 1 {
         return Err(Error::Lanes(dtype.lanes));
     }
-    let letter = match dtype.code {
-        0 => 'i',
-        1 => 'u',
-        2 => 'f',
-        5 => 'c',
-        6 => 'b',
-        _ => return Err(Error::DataType(dtype)),
-    };
-    format!("{letter}{}", dtype.bits / 8)
-        .parse::<ItemType>()
-        .ok()
-        .filter(|item| dtype.bits.is_multiple_of(8) && item.dlpack().is_some())
+    ItemType::of_dlpack(dtype.code, dtype.bits)
+        .filter(|_| dtype.bits.is_multiple_of(8) || flags & abi::FLAG_IS_PADDED != 0)
         .ok_or(Error::DataType(dtype))
 }

@@ -1,6 +1,7 @@
 //! Round trips of the structures, and invalid ones.
 #![allow(clippy::unwrap_used)]
 
+use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::Arc;
@@ -35,6 +36,15 @@ fn the_structures_are_laid_out_as_in_c() {
     assert_eq!(offset_of!(abi::Versioned, tensor), 32);
 }
 
+/// The structure of a tensor.
+fn export_tensor<T: Send>(tensor: &Tensor, form: Form, owner: T) -> *mut c_void {
+    let exportable = Exportable::new(tensor.pointer, tensor.item, &tensor.layout).unwrap();
+    let raw = exportable.on(tensor.device, form).unwrap();
+    let flags = exportable.flags(tensor.read_only, tensor.copied);
+    // SAFETY: the owner has the numbers, and the data is not accessed.
+    unsafe { export(form, raw, flags, (exportable, owner)) }
+}
+
 #[test]
 fn an_exported_tensor_is_imported_unchanged() {
     for (given, offset) in [
@@ -44,7 +54,7 @@ fn an_exported_tensor_is_imported_unchanged() {
     ] {
         for form in Form::ALL {
             let owner = Arc::new(());
-            let structure = given.export(form, Box::new(Arc::clone(&owner))).unwrap();
+            let structure = export_tensor(&given, form, Arc::clone(&owner));
             // SAFETY: `export` made the structure, which is taken over once.
             let (read, taken) = unsafe {
                 (
@@ -54,7 +64,7 @@ fn an_exported_tensor_is_imported_unchanged() {
             };
             let read = read.unwrap();
             assert_eq!(read.layout.element_offset().unwrap(), offset);
-            let addresses = |tensor: &Tensor| tensor.layout.extent().addresses(tensor.pointer);
+            let addresses = |tensor: &Tensor| tensor.layout.addresses(tensor.pointer);
             assert_eq!(addresses(&read), addresses(&given));
             assert_eq!(read.layout.shape(), given.layout.shape());
             assert_eq!(
@@ -131,7 +141,8 @@ fn an_invalid_field_is_named() {
         (2, 32, 0, "0 lanes"),
         (2, 12, 1, "12 bits"),
         (0, 12, 1, "12 bits"),
-        (4, 16, 1, "type code 4"), // bfloat16
+        (0, 4, 1, "4 bits"), // packed, without the flag
+        (4, 32, 1, "type code 4"),
         (3, 64, 1, "type code 3"), // a handle
         (0, 128, 1, "128 bits"),
         (6, 16, 1, "16 bits"),
@@ -244,18 +255,42 @@ proptest! {
         match unsafe { Tensor::read(&structure, flags) } {
             Err(error) => prop_assert!(!error.to_string().is_empty()),
             Ok(read) => {
-                let found = read.layout.extent().addresses(read.pointer);
+                let found = read.layout.addresses(read.pointer);
                 prop_assert!(found.is_ok(), "{found:?}");
                 prop_assert!(read.layout.elements() == 0 || data != 0);
                 let same = read.layout.shape().iter().zip(&shape).all(|(&read, &given)| read as i64 == given);
                 prop_assert!(same && read.layout.ndim() == ndim as usize);
-                let out = read.export(Form::Versioned, Box::new(())).unwrap();
+                let out = export_tensor(&read, Form::Versioned, ());
                 // SAFETY: `export` made the structure, which is taken over once.
                 let (back, _taken) = unsafe { (Managed::tensor(Form::Versioned, out), Managed::new(Form::Versioned, out)) };
                 let back = back.unwrap();
-                prop_assert_eq!(back.layout.extent().addresses(back.pointer), found);
+                prop_assert_eq!(back.layout.addresses(back.pointer), found);
                 prop_assert_eq!((back.item, back.read_only, back.copied), (read.item, read.read_only, read.copied));
             }
         }
     }
+}
+
+#[test]
+fn a_structure_without_a_deleter_is_left_alone() {
+    let (mut shape, mut strides) = ([3], [1]);
+    let tensor = raw(&mut shape, &mut strides);
+    let mut versioned = abi::Versioned {
+        version: abi::VERSION,
+        context: ptr::null_mut(),
+        deleter: None,
+        flags: 0,
+        tensor,
+    };
+    let mut unversioned = abi::Unversioned {
+        tensor,
+        context: ptr::null_mut(),
+        deleter: None,
+    };
+    // SAFETY: both are structures of their forms, which own nothing.
+    unsafe {
+        release(Form::Versioned, (&raw mut versioned).cast());
+        release(Form::Unversioned, (&raw mut unversioned).cast());
+    }
+    assert_eq!(versioned.tensor.shape, unversioned.tensor.shape);
 }

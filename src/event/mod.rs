@@ -53,14 +53,6 @@ impl Timing {
     }
 }
 
-/// The execution of an operation by a device.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Execution {
-    /// From the submission to the start.
-    pub(crate) delay: Duration,
-    pub(crate) duration: Duration,
-}
-
 #[derive(Debug)]
 struct Inner {
     handle: sys::ze_event_handle_t,
@@ -303,7 +295,7 @@ impl Event {
     /// [`Error::DeviceLost`].
     pub fn timing(&self) -> Result<Timing> {
         let (start, end) = self.ticks()?;
-        let timer = self.0.pool.device.timer()?;
+        let timer = self.0.pool.device.timer();
         let start_ns = timer.nanoseconds(start);
         Ok(Timing {
             start: start_ns,
@@ -319,7 +311,7 @@ impl Event {
     pub fn device_time(&self, before: Instant) -> Result<u64> {
         let (start, _) = self.ticks()?;
         let device = &self.0.pool.device;
-        let timer = device.timer()?;
+        let timer = device.timer();
         let clocks = device.clocks()?;
         let since = clocks.host.saturating_duration_since(before);
         let then = clocks.device.wrapping_sub(timer.ticks(since));
@@ -328,18 +320,17 @@ impl Event {
             .saturating_sub(timer.nanoseconds(timer.ticks_after(then, start))))
     }
 
-    /// How the device executed the operation, which was submitted after the device's clock had the value `submission`.
+    /// The time from the submission to the start, and from the start to the end. The operation was submitted after the device's
+    /// clock had the value `submission`.
     ///
     /// # Errors
     /// As [`timing`](Self::timing).
-    pub(crate) fn execution(&self, submission: u64) -> Result<Execution> {
+    pub(crate) fn execution(&self, submission: u64) -> Result<(Duration, Duration)> {
         let (start, end) = self.ticks()?;
-        let timer = self.0.pool.device.timer()?;
+        let timer = self.0.pool.device.timer();
         let duration = |ticks| Duration::from_nanos(timer.nanoseconds(ticks));
-        Ok(Execution {
-            delay: duration(timer.ticks_after(submission, start)),
-            duration: duration(timer.ticks_between(start, end)),
-        })
+        let delay = timer.ticks_after(submission, start);
+        Ok((duration(delay), duration(timer.ticks_between(start, end))))
     }
 
     /// The start and end in ticks of the device's global clock, as opposed to the time of one engine context.

@@ -26,6 +26,16 @@ fn a_parents_event_is_complete_in_its_child() {
 }
 
 #[test]
+fn a_number_is_that_of_the_pools_own_list() {
+    let (pool, other) = (event_pool(), event_pool());
+    let event = pool.take().unwrap();
+    assert_eq!(event.number_in(&pool), None);
+    event.set_number(3);
+    assert_eq!(event.number_in(&pool), Some(3));
+    assert_eq!(event.number_in(&other), None);
+}
+
+#[test]
 fn a_failing_call_is_retried_until_the_timeout() {
     // The number of calls when that one succeeds, each of which takes so long.
     let calls_until = |success: u32, duration| {

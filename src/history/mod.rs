@@ -98,42 +98,17 @@ pub fn holders(counts: impl Fn(&Place) -> bool, count: usize) -> Vec<Holder> {
         .map_or_else(Vec::new, |held| recorder::holders(held, counts, count))
 }
 
-/// Records the allocation of a block, which was not freed yet. `hit`: whether the pool had the memory.
+/// Records what happens to memory by its address and size, if recording is on: the end of a block or of memory before its address
+/// can be used again. `hit`: of an allocation from a pool, whether it had the memory.
 #[inline(always)]
-pub(crate) fn allocated(block: impl FnOnce() -> (usize, usize), place: &Place, hit: Option<bool>) {
+pub(crate) fn note(
+    action: Action,
+    memory: impl FnOnce() -> (usize, usize),
+    place: &Place,
+    hit: Option<bool>,
+) {
     if is_recording() {
-        let (address, size) = block();
-        note(Action::Allocate, address, size, place, hit);
-    }
-}
-
-/// Records the free of a block, before its memory can be allocated again.
-#[inline(always)]
-pub(crate) fn freed(block: impl FnOnce() -> (usize, usize), place: &Place) {
-    if is_recording() {
-        let (address, size) = block();
-        note(Action::Free, address, size, place, None);
-    }
-}
-
-/// Records memory that was taken from the driver.
-pub(crate) fn reserved(address: usize, size: usize, place: &Place) {
-    if is_recording() {
-        note(Action::Reserve, address, size, place, None);
-    }
-}
-
-/// Records memory that is returned to the driver next.
-pub(crate) fn released(address: usize, size: usize, place: &Place) {
-    if is_recording() {
-        note(Action::Release, address, size, place, None);
-    }
-}
-
-/// Records a trim that returned `size` bytes.
-pub(crate) fn trimmed(size: usize, place: &Place) {
-    if is_recording() {
-        note(Action::Trim, 0, size, place, None);
+        add(action, memory(), place, hit);
     }
 }
 
@@ -154,7 +129,7 @@ pub(crate) fn executed(operations: Vec<Executed>) {
 }
 
 #[cold]
-fn note(action: Action, address: usize, size: usize, place: &Place, hit: Option<bool>) {
+fn add(action: Action, (address, size): (usize, usize), place: &Place, hit: Option<bool>) {
     let stack = stack::current();
     with(|recorder| recorder.add(action, address, size, place, hit, stack));
 }

@@ -131,9 +131,7 @@ impl Recorder {
     /// Adds what is known of the last event, a failure.
     pub(super) fn add_failure(&mut self, failure: Failure) {
         let count = self.dropped as usize + self.events.len();
-        let Some(event) = count.checked_sub(1) else {
-            return;
-        };
+        let event = count.saturating_sub(1);
         self.failures.push_back(Failure { event, ..failure });
         while let Some(first) = self.failures.front()
             && first.event < self.dropped as usize

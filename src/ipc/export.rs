@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use super::exports::Exported;
 use super::handle::IpcHandle;
+use super::socket::Token;
 use super::{Error, exports, identity, server};
+use crate::context::Context;
+use crate::device::Device;
 use crate::pool;
 use crate::usm::{Allocation, Kind, Memory, UsmKind};
 
-/// The export of an allocation, which other processes may open. The allocation owns it, and drops it before the memory is
-/// freed; a fork's child makes its own.
+/// The export of an allocation, which other processes may open until it is dropped, before the memory is freed. A fork's child
+/// makes its own.
 #[derive(Debug)]
-struct Export(u64);
+pub struct Export(u64);
 
 impl Drop for Export {
     fn drop(&mut self) {
@@ -40,37 +43,50 @@ impl IpcHandle {
             let reason = "no bytes, so nothing to share with another process";
             return Err(Error::NothingToShare(reason));
         }
-        let device = allocation.device();
-        if allocation.kind() == UsmKind::Shared && device.migrates_shared_memory() {
-            return Err(Error::Migrates(device.to_string()));
+        if allocation.is_in_place() {
+            return Err(Error::NothingToShare(
+                "the memory is the program's, used in place: only memory that Level Zero allocates can be shared; copy it",
+            ));
         }
-        let boot = identity::boot_id()?;
-        let short = Error::is_short_of_descriptors;
-        let token = pool::retry_if(short, server::start)?;
-        let make = || exports::insert(allocation).map(Export);
-        let export = allocation.export(|| pool::retry_if(short, make))?;
+        if allocation.is_suspendable() {
+            return Err(Error::NothingToShare(
+                "the memory is of a pool that can be suspended, and other processes would keep what it gives back: share memory of \
+                 another pool",
+            ));
+        }
+        let (context, device) = (allocation.context(), allocation.device());
+        let token = start(device, allocation.kind())?;
+        let first = allocation.as_ptr().addr();
+        let make = || exports::insert(context, device, first).map(Export);
+        let export = allocation.export(|| pool::retry_if(Error::is_short_of_descriptors, make))?;
         let export: Arc<Export> = export.ok_or(Error::NothingToShare(
             "the memory was exported in another way",
         ))?;
-        let make = |exported: &Exported| {
-            let memory = &exported.memory;
-            Self {
-                boot,
-                device: device.uuid(),
-                process: std::process::id(),
-                kind: memory.kind,
-                token,
-                export: export.0,
-                driver_handle: exported.driver_handle,
-                allocation_id: memory.id,
-                allocation_size: memory.size as u64,
-                offset: (allocation.as_ptr().addr() - memory.base + range.start) as u64,
-                size: range.len() as u64,
-                tag: Default::default(),
-            }
-        };
-        let handle = pool::retry_if(short, || exports::handle(export.0, make));
-        handle?.ok_or(Error::Closed)
+        export.handle(token, device, first + range.start..first + range.end)
+    }
+
+    /// Makes a handle of a range of addresses in memory that another package has allocated in the context. The handle can be
+    /// opened until the export is dropped, which has to be before the memory is freed.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`crate::Error::UnknownPointer`] for other addresses.
+    pub fn of_foreign(
+        context: &Context,
+        device: &Device,
+        range: Range<usize>,
+    ) -> Result<(Self, Export), Error> {
+        let memory = context.driver_attributes(range.start)?;
+        if range.is_empty() || range.end - memory.base > memory.size {
+            return Err(Error::Range {
+                start: range.start - memory.base,
+                end: range.end.saturating_sub(memory.base),
+                size: memory.size,
+            });
+        }
+        let token = start(device, memory.kind)?;
+        let make = || exports::insert(context, device, range.start).map(Export);
+        let export = pool::retry_if(Error::is_short_of_descriptors, make)?;
+        Ok((export.handle(token, device, range)?, export))
     }
 
     /// Makes a handle of a range of typed memory, which returns no slices from then on.
@@ -80,4 +96,45 @@ impl IpcHandle {
     pub fn of_memory<K: Kind>(memory: &mut Memory<K>, range: Range<usize>) -> Result<Self, Error> {
         Self::new(memory.exclusive_allocation(), range)
     }
+}
+
+impl Export {
+    /// The handle of a range of addresses in the allocation.
+    fn handle(
+        &self,
+        token: Token,
+        device: &Device,
+        range: Range<usize>,
+    ) -> Result<IpcHandle, Error> {
+        let boot = identity::boot_id()?;
+        let make = |exported: &Exported| {
+            let memory = &exported.memory;
+            IpcHandle {
+                boot,
+                device: device.uuid(),
+                process: std::process::id(),
+                kind: memory.kind,
+                token,
+                export: self.0,
+                driver_handle: exported.driver_handle,
+                allocation_id: memory.id,
+                allocation_size: memory.size as u64,
+                offset: (range.start - memory.base) as u64,
+                size: range.len() as u64,
+                tag: Default::default(),
+            }
+        };
+        let handle = pool::retry_if(Error::is_short_of_descriptors, || {
+            exports::handle(self.0, make)
+        });
+        handle?.ok_or(Error::Closed)
+    }
+}
+
+/// Starts the server for memory that can be shared.
+fn start(device: &Device, kind: UsmKind) -> Result<Token, Error> {
+    if kind == UsmKind::Shared && device.migrates_shared_memory() {
+        return Err(Error::Migrates(device.to_string()));
+    }
+    pool::retry_if(Error::is_short_of_descriptors, server::start)
 }

@@ -13,7 +13,8 @@ use super::handle::IpcHandle;
 use super::imported_file::ImportedFiles;
 use super::{Error, imported_file};
 use crate::context::Context;
-use crate::usm::{Allocation, PointerAttributes};
+use crate::device::Device;
+use crate::usm::PointerAttributes;
 
 struct Exports {
     /// The key of the handles' authentication tags.
@@ -48,54 +49,51 @@ pub enum Status {
 }
 
 /// Empty in a fork's child, which has exports of its own.
-static EXPORTS: Local<Mutex<Option<Exports>>> = Local::new();
+static EXPORTS: Local<Mutex<Exports>> = Local::new();
 
 /// Whether this process made the handle.
 pub fn is_own(handle: &IpcHandle) -> bool {
-    let exports = EXPORTS.get_or_default().lock();
-    exports
-        .as_ref()
-        .is_some_and(|it| handle.is_authenticated_by(&it.key))
+    let exports = EXPORTS.get();
+    exports.is_some_and(|it| handle.is_authenticated_by(&it.lock().key))
 }
 
-/// Exports an allocation; returns the export's id.
+/// Exports the driver's allocation that contains `address`; returns the export's id.
 ///
 /// # Errors
 /// Those of the driver, explained, and [`Error::System`] when the system has no random numbers.
-pub fn insert(allocation: &Allocation) -> Result<u64, Error> {
+pub fn insert(context: &Context, device: &Device, address: usize) -> Result<u64, Error> {
     // A pool's block is a part of the driver's allocation, which can only be exported from its base.
-    let context = allocation.context();
-    let memory = context.driver_attributes(allocation.as_ptr().addr())?;
+    let memory = context.driver_attributes(address)?;
     // The driver may open or close its descriptors of exported memory when a handle of this process is opened.
     let _files = imported_file::lock();
-    with(|exports| {
-        let id = u64::from_ne_bytes(random()?);
-        let base = memory.base;
-        let exported = match exports.exported.entry(base) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let driver_handle = DriverHandle::get(context, base)
-                    .map_err(|cause| driver::explain(allocation.device(), memory.size, cause))?;
-                place.insert(Exported {
-                    context: context.clone(),
-                    driver_handle,
-                    file: driver_handle.file(),
-                    memory,
-                    count: 0,
-                })
-            }
-        };
-        exported.count += 1;
-        exports.live.insert(id, base);
-        Ok(id)
-    })
+    let exports = &mut *own_exports()?.lock();
+    let id = u64::from_ne_bytes(random()?);
+    let base = memory.base;
+    let exported = match exports.exported.entry(base) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(place) => {
+            let driver_handle = DriverHandle::get(context, base)
+                .map_err(|cause| driver::explain(device, memory.size, cause))?;
+            place.insert(Exported {
+                context: context.clone(),
+                driver_handle,
+                file: driver_handle.file(),
+                memory,
+                count: 0,
+            })
+        }
+    };
+    exported.count += 1;
+    exports.live.insert(id, base);
+    Ok(id)
 }
 
 /// Removes an export; its descriptor is not passed to other processes after this.
 pub fn remove(id: u64) {
-    let mut exports = EXPORTS.get_or_default().lock();
-    let removed = exports.as_mut().and_then(|exports| {
-        let base = exports.live.remove(&id)?;
+    let Some(exports) = EXPORTS.get() else { return };
+    let mut exports = exports.lock();
+    let base = exports.live.remove(&id);
+    let removed = base.and_then(|base| {
         let Entry::Occupied(mut exported) = exports.exported.entry(base) else {
             return None;
         };
@@ -116,10 +114,7 @@ pub fn handle(
     make: impl FnOnce(&Exported) -> IpcHandle,
 ) -> Result<Option<IpcHandle>, Error> {
     let files = imported_file::lock();
-    let mut exports = EXPORTS.get_or_default().lock();
-    let Some(exports) = exports.as_mut() else {
-        return Ok(None);
-    };
+    let exports = &mut *own_exports()?.lock();
     let key = exports.key;
     let Some(exported) = exports.of(id) else {
         return Ok(None);
@@ -133,11 +128,10 @@ pub fn handle(
 /// # Errors
 /// [`Error::System`] when no descriptor is free.
 pub fn find(handle: &IpcHandle, files: &ImportedFiles) -> Result<Status, Error> {
-    let mut exports = EXPORTS.get_or_default().lock();
-    let own = exports.as_mut();
-    let Some(own) = own.filter(|it| handle.is_authenticated_by(&it.key)) else {
+    let mut own = own_exports()?.lock();
+    if !handle.is_authenticated_by(&own.key) {
         return Ok(Status::Forged);
-    };
+    }
     let descriptor = match own.of(handle.export) {
         Some(exported) => exported.descriptor(files)?,
         None => None,
@@ -145,12 +139,9 @@ pub fn find(handle: &IpcHandle, files: &ImportedFiles) -> Result<Status, Error> 
     Ok(descriptor.map_or(Status::Freed, Status::Live))
 }
 
-fn with<T>(use_it: impl FnOnce(&mut Exports) -> Result<T, Error>) -> Result<T, Error> {
-    let mut exports = EXPORTS.get_or_default().lock();
-    match &mut *exports {
-        Some(there) => use_it(there),
-        none => use_it(none.insert(Exports::new()?)),
-    }
+/// The exports of this process, with a key of its own.
+fn own_exports() -> Result<&'static Mutex<Exports>, Error> {
+    EXPORTS.get_or_try_init(|| Exports::new().map(Mutex::new))
 }
 
 impl Exports {

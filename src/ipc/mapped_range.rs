@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use zeusm_process::{ForkLock, RwLock, held_at_fork};
+use zeusm_process::{ForkLock, held_at_fork};
 
 /// The ends, by first address. Two mappings do not overlap.
 type Table = BTreeMap<usize, usize>;
 
 /// A fork's child inherits the table with the mappings.
-static REGISTERED: ForkLock<RwLock<Table>> = ForkLock::new(RwLock::new(Table::new()));
+static REGISTERED: ForkLock<Table> = ForkLock::new(Table::new());
 held_at_fork!(REGISTERED);
 
 /// The number of entries, which is 0 in most programs and read without the lock.

@@ -45,6 +45,7 @@ mod tests;
 pub use descriptor::ANSWER_TIMEOUT;
 pub use driver::is_supported;
 pub use error::Error;
+pub use export::Export;
 pub use handle::IpcHandle;
 pub use mapped_range::is_mapped;
 pub use mapping::Mapping;

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-use zeusm_process::{AtFork, ForkLock, Mutex, OwnDescriptor, at_fork};
+use zeusm_process::{AtFork, ForkLock, OwnDescriptor, at_fork};
 
 use super::exports::{self, Status};
 use super::handle::IpcHandle;
@@ -26,7 +26,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// This process's server, if it has one.
-static SERVER: ForkLock<Mutex<Option<Arc<Listener>>>> = ForkLock::new(Mutex::new(None));
+static SERVER: ForkLock<Option<Arc<Listener>>> = ForkLock::new(None);
 
 extern "C" fn prepare() {
     SERVER.prepare();

@@ -145,7 +145,6 @@ fn another_key_makes_another_tag() {
     assert!(key.verify(&content, &tag));
     assert!(!key.verify(&content[1..], &tag));
     assert!(!Key([2; Key::LENGTH]).verify(&content, &tag));
-    assert_eq!(format!("{key:?}"), "Key(..)");
     for bit in 0..128 {
         let mut other = tag;
         other[bit / 8] ^= 1 << (bit % 8);

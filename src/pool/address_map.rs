@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-use zeusm_process::{ForkLock, RwLock, held_at_fork};
+use zeusm_process::{ForkLock, held_at_fork};
 
 use super::provider::Chunk;
 use super::slab::{Slab, SlabKind};
@@ -24,7 +24,7 @@ struct Registered {
 type Table = BTreeMap<usize, Registered>;
 
 /// A thread that holds the lock does not call other modules.
-static REGISTERED: ForkLock<RwLock<Table>> = ForkLock::new(RwLock::new(Table::new()));
+static REGISTERED: ForkLock<Table> = ForkLock::new(Table::new());
 
 held_at_fork!(REGISTERED);
 

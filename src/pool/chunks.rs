@@ -13,9 +13,9 @@ use super::options::Options;
 use super::provider::{Chunk, Provider};
 use super::shard_cache::ShardCache;
 use super::slab::{FreeChunk, is_aligned, with_slack};
-use super::transfers::Transfers;
 use crate::error::{Error, Result};
-use crate::history::{self, Place};
+use crate::history::{self, Action, Place};
+use crate::ongoing::Ongoing;
 
 /// The timeout of the wait for transfers of other threads and for their calls of the provider, which may itself wait for an
 /// allocation.
@@ -50,7 +50,9 @@ struct Cache {
     returned: u64,
     /// The bytes that threads are requesting from the provider; `reserved` includes them.
     requested: usize,
-    transfers: Transfers,
+    /// Threads that move free memory between the parts of the pool, or from the provider to one: until a transfer ends, another
+    /// thread does not find all of that memory.
+    transfers: Ongoing,
     /// The bytes that the shard cache's slots have reserved.
     for_shards: usize,
     /// The bytes of the chunks that are in use or in the shard cache.
@@ -70,13 +72,6 @@ impl<P: Provider> Drop for Transfer<'_, P> {
         self.chunks.cache.lock().transfers.end(self.number);
         self.chunks.ended.notify_all();
     }
-}
-
-/// A chunk for a new slab or block.
-pub(super) struct AcquiredChunk {
-    pub(super) free: FreeChunk,
-    /// Whether the provider was called for it.
-    pub(super) is_new: bool,
 }
 
 impl<P: Provider> ChunkAllocator<P> {
@@ -144,7 +139,7 @@ impl<P: Provider> ChunkAllocator<P> {
         if self.limit().is_some() { 0 } else { most }
     }
 
-    /// A chunk of at least `size` bytes and a limited slack, for a thread of `shard`.
+    /// A chunk of at least `size` bytes and a limited slack, for a thread of `shard`, and whether the provider was called for it.
     ///
     /// # Errors
     /// [`Error::PoolLimit`], or the provider's.
@@ -153,16 +148,13 @@ impl<P: Provider> ChunkAllocator<P> {
         shard: usize,
         size: usize,
         alignment: usize,
-    ) -> Result<AcquiredChunk> {
+    ) -> Result<(FreeChunk, bool)> {
         let size = round(size);
         let fits = |own: &mut FreeChunk| own.fits(size, self.slack(size / 8), alignment);
         loop {
             let own = self.shard_cache.take_if(shard, fits);
             if let Some(free) = own.or_else(|| self.reuse(size, alignment)) {
-                return Ok(AcquiredChunk {
-                    free,
-                    is_new: false,
-                });
+                return Ok((free, false));
             }
             match self.reserve(size) {
                 Err(error) if !self.wait_for_returns(size) => return Err(error),
@@ -180,12 +172,13 @@ impl<P: Provider> ChunkAllocator<P> {
         drop(cache);
         self.ended.notify_all();
         answer.map(|base| {
-            history::reserved(base.addr().get(), size, &self.place);
+            let reserved = || (base.addr().get(), size);
+            history::note(Action::Reserve, reserved, &self.place, None);
             let free = FreeChunk {
                 chunk: Chunk { base, size },
                 slab: None,
             };
-            AcquiredChunk { free, is_new: true }
+            (free, true)
         })
     }
 
@@ -258,7 +251,8 @@ impl<P: Provider> ChunkAllocator<P> {
         for FreeChunk { chunk, .. } in evicted {
             // Unregistered before the provider can return the address again.
             address_map::unregister(chunk);
-            history::released(chunk.base.addr().get(), chunk.size, &self.place);
+            let released = || (chunk.base.addr().get(), chunk.size);
+            history::note(Action::Release, released, &self.place, None);
             // SAFETY: the chunk came from the provider; it is in neither cache, and not in use.
             unsafe { self.provider.free(chunk.base, chunk.size) };
             let mut cache = self.cache.lock();

@@ -1,7 +1,6 @@
 //! The failure callback: the user's function that is called before an allocation fails.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
@@ -80,12 +79,5 @@ impl Drop for Call {
         };
         // Without the variable there is no list to leave.
         let _ = CALLS.try_with(end);
-    }
-}
-
-impl fmt::Debug for Callback {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let set = self.0.lock().is_some();
-        write!(formatter, "Callback {{ set: {set} }}")
     }
 }

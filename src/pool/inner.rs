@@ -18,10 +18,10 @@ use super::sizes::{self, COUNT, LARGEST_CLASS, SIZES};
 use super::slab::{FreeChunk, PoolPointer, Slab, SlabBlock, SlabKind};
 use super::statistics::{Statistics, total};
 use crate::error::{Error, Result};
-use crate::history;
+use crate::history::{self, Action};
 
 /// A shard on a cache line of its own, to avoid false sharing between threads with different shards.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[repr(align(128))]
 struct PaddedShard(SpinLock<Shard>);
 
@@ -29,7 +29,6 @@ struct PaddedShard(SpinLock<Shard>);
 ///
 /// Handles own a reference each. A block has none, as the atomic increment and decrement would be a tenth of its cost: it is
 /// counted by a shard, and the last handle's drop, [`retire`](Self::retire), makes the pool own itself until no block is.
-#[derive(Debug)]
 pub(super) struct Inner<P: Provider> {
     shards: Box<[PaddedShard]>,
     classes: Box<[SizeClass]>,
@@ -58,10 +57,7 @@ impl Drop for Shortage<'_> {
 }
 
 /// A block, and whether the provider was called to allocate it.
-pub(super) struct NewBlock {
-    block: SlabBlock,
-    is_miss: bool,
-}
+pub(super) type NewBlock = (SlabBlock, bool);
 
 impl<P: Provider> Inner<P> {
     /// `shards` is a power of two.
@@ -135,10 +131,10 @@ impl<P: Provider> Inner<P> {
         if answer.is_err() {
             self.lock(shard).counters.failed();
         }
-        let new = answer?;
-        self.count_allocated(self.lock(shard), shard, &new, size);
-        self.note_allocated(new.block.address(), size, !new.is_miss);
-        Ok(new.block)
+        let (block, is_miss) = answer?;
+        self.count_allocated(self.lock(shard), shard, &block, size, is_miss);
+        self.note_allocated(block.address(), size, !is_miss);
+        Ok(block)
     }
 
     /// Allocates from the shard's magazines alone.
@@ -159,7 +155,8 @@ impl<P: Provider> Inner<P> {
     #[inline(always)]
     fn note_allocated(&self, address: NonNull<c_void>, size: usize, is_hit: bool) {
         let place = self.chunks.place();
-        history::allocated(|| (address.addr().get(), size), place, Some(is_hit));
+        let block = || (address.addr().get(), size);
+        history::note(Action::Allocate, block, place, Some(is_hit));
     }
 
     /// The size class for `size` bytes; `None` where the block is a chunk of its own.
@@ -171,12 +168,8 @@ impl<P: Provider> Inner<P> {
     fn take_from_shard(&self, shard: usize, class: usize, size: usize) -> Option<SlabBlock> {
         let mut own = self.lock(shard);
         let block = own.take(class)?;
-        let new = NewBlock {
-            block,
-            is_miss: false,
-        };
-        self.count_allocated(own, shard, &new, size);
-        Some(new.block)
+        self.count_allocated(own, shard, &block, size, false);
+        Some(block)
     }
 
     /// Counts an allocation in its shard, whose lock is `own`. Where that may be a new peak, all shards are locked.
@@ -185,20 +178,19 @@ impl<P: Provider> Inner<P> {
         &self,
         mut own: SpinGuard<'_, Shard>,
         shard: usize,
-        new: &NewBlock,
+        block: &SlabBlock,
         size: usize,
+        is_miss: bool,
     ) {
-        let block_size = new.block.slab().block_size();
-        new.block.mark_allocated(size);
+        let block_size = block.slab().block_size();
+        block.mark_allocated(size);
         if !own.counters.level.exceeds_with(block_size) {
-            own.counters.allocated(block_size, size, new.is_miss);
+            own.counters.allocated(block_size, size, is_miss);
             return;
         }
         drop(own);
         let mut shards = self.lock_shards();
-        shards[shard]
-            .counters
-            .allocated(block_size, size, new.is_miss);
+        shards[shard].counters.allocated(block_size, size, is_miss);
         self.peaks.lock().measure(levels(&mut shards));
     }
 
@@ -212,7 +204,8 @@ impl<P: Provider> Inner<P> {
         let pool = unsafe { Self::of(&block).as_ref() };
         let (block_size, requested) = (block.slab().block_size(), block.requested());
         let place = pool.chunks.place();
-        history::freed(|| (block.address().addr().get(), requested), place);
+        let freed = || (block.address().addr().get(), requested);
+        history::note(Action::Free, freed, place, None);
         block.mark_free();
         if pool.origin.is_inherited() {
             // The parent's pool owns the memory; this process only records that the block is not allocated any more.
@@ -283,8 +276,7 @@ impl<P: Provider> Inner<P> {
     fn refill(&self, shard: usize, class: usize, is_minimal: bool) -> Result<NewBlock> {
         let free = self.take_blocks(shard, class, is_minimal, SizeClass::allocate);
         if let Some(block) = free {
-            let is_miss = false;
-            return Ok(NewBlock { block, is_miss });
+            return Ok((block, false));
         }
         self.grow(shard, class, is_minimal)
     }
@@ -324,14 +316,13 @@ impl<P: Provider> Inner<P> {
             growth.blocks(size, self.classes[class].bytes())
         };
         let alignment = sizes::natural_alignment(class);
-        let acquired = self.chunks.acquire(shard, blocks * size, alignment)?;
-        let (chunk, is_miss) = (acquired.free.chunk, acquired.is_new);
+        let (free, is_miss) = self.chunks.acquire(shard, blocks * size, alignment)?;
         let (pool, place) = (self.pointer(), *self.chunks.place());
-        let take = |of: &SizeClass, wanted| of.grow(pool, class, chunk, wanted, place);
+        let take = |of: &SizeClass, wanted| of.grow(pool, class, free.chunk, wanted, place);
         let block = self.take_blocks(shard, class, is_minimal, take);
         // There is one, as a slab has at least one block.
         block
-            .map(|block| NewBlock { block, is_miss })
+            .map(|block| (block, is_miss))
             .ok_or_else(|| Error::PoolLimit {
                 size,
                 held: self.chunks.reserved(),
@@ -340,8 +331,7 @@ impl<P: Provider> Inner<P> {
     }
 
     fn allocate_large(&self, shard: usize, size: usize, alignment: usize) -> Result<NewBlock> {
-        let acquired = self.chunks.acquire(shard, size, alignment)?;
-        let FreeChunk { chunk, slab } = acquired.free;
+        let (FreeChunk { chunk, slab }, is_new) = self.chunks.acquire(shard, size, alignment)?;
         let slab = slab.unwrap_or_else(|| {
             let slab = Arc::new(Slab::new(
                 self.pointer(),
@@ -352,10 +342,7 @@ impl<P: Provider> Inner<P> {
             address_map::register(&slab, *self.chunks.place());
             slab
         });
-        Ok(NewBlock {
-            block: SlabBlock::new(slab, 0),
-            is_miss: acquired.is_new,
-        })
+        Ok((SlabBlock::new(slab, 0), is_new))
     }
 
     /// Returns blocks to their size class; slabs that this releases become free chunks. Returns the chunks that are to be
@@ -395,7 +382,7 @@ impl<P: Provider> Inner<P> {
         }
         let freed = before.saturating_sub(self.chunks.reserved());
         if freed > 0 {
-            history::trimmed(freed, self.chunks.place());
+            history::note(Action::Trim, || (0, freed), self.chunks.place(), None);
         }
         freed
     }

@@ -38,7 +38,6 @@ mod slab;
 mod statistics;
 #[cfg(all(test, loom))]
 mod tests;
-mod transfers;
 
 use std::ffi::c_void;
 use std::fmt;
@@ -324,7 +323,6 @@ impl<P: Provider> fmt::Debug for Block<P> {
 }
 
 /// Counts the allocations of a pool from its creation on. Scopes may overlap and nest.
-#[derive(Debug)]
 pub struct Scope<P: Provider> {
     inner: Arc<Owned<Inner<P>>>,
     begin: Statistics,

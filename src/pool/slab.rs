@@ -37,64 +37,34 @@ pub(super) struct Slab {
     chunk: Chunk,
     block_size: usize,
     kind: SlabKind,
-    records: Records,
+    /// One record for each block: 0 when the block is free, else its padding in bytes plus one. Their distance is a power of two.
+    records: Box<[AtomicU32]>,
+    /// The power.
+    distance: u32,
 }
-
-/// One record for each block: 0 when the block is free, else its padding in bytes plus one.
-#[derive(Debug)]
-enum Records {
-    Packed(Box<[AtomicU32]>),
-    Padded(Box<[PaddedRecord]>),
-}
-
-/// A record on cache lines of its own; processors fetch two at a time.
-#[derive(Debug)]
-#[repr(align(128))]
-struct PaddedRecord(AtomicU32);
 
 /// The block size from which records are padded. Smaller blocks move to a shard in runs whose records fill a cache line. Of
 /// larger blocks a shard takes few at a time, so that packed records would cause false sharing.
 const PADDED_RECORDS_FROM: usize = 4 << 10;
-
-impl Records {
-    fn new(count: usize, block_size: usize) -> Self {
-        if block_size < PADDED_RECORDS_FROM {
-            Self::Packed((0..count).map(|_| AtomicU32::new(0)).collect())
-        } else {
-            Self::Padded(
-                (0..count)
-                    .map(|_| PaddedRecord(AtomicU32::new(0)))
-                    .collect(),
-            )
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Packed(records) => records.len(),
-            Self::Padded(records) => records.len(),
-        }
-    }
-
-    fn get(&self, index: usize) -> Option<&AtomicU32> {
-        match self {
-            Self::Packed(records) => records.get(index),
-            Self::Padded(records) => records.get(index).map(|record| &record.0),
-        }
-    }
-}
+/// The distance of padded records is two cache lines, as processors fetch two at a time.
+const PADDED_DISTANCE: u32 = (128 / size_of::<u32>()).ilog2();
 
 /// The largest padding of a block: the bytes beyond the requested size.
 pub(super) const MAX_PADDING: usize = (u32::MAX - 1) as usize;
 
 impl Slab {
     pub(super) fn new(pool: PoolPointer, chunk: Chunk, block_size: usize, kind: SlabKind) -> Self {
+        // Loom's atomics are not small.
+        let is_padded = block_size >= PADDED_RECORDS_FROM && !cfg!(loom);
+        let distance = if is_padded { PADDED_DISTANCE } else { 0 };
+        let records = (chunk.size / block_size) << distance;
         Self {
             pool,
             chunk,
             block_size,
             kind,
-            records: Records::new(chunk.size / block_size, block_size),
+            records: (0..records).map(|_| AtomicU32::new(0)).collect(),
+            distance,
         }
     }
 
@@ -117,7 +87,7 @@ impl Slab {
     /// The number of blocks.
     pub(super) fn count(&self) -> u32 {
         // `Growth::blocks` returns at most half of `u32::MAX`, and a reused chunk is at most half as large again as requested.
-        self.records.len() as u32
+        (self.records.len() >> self.distance) as u32
     }
 
     /// The requested bytes of every block that is not free.
@@ -132,7 +102,8 @@ impl Slab {
     }
 
     fn range_of(&self, index: usize) -> Option<Range<usize>> {
-        let record = self.records.get(index)?.load(Ordering::Relaxed);
+        let record = self.records.get(index << self.distance)?;
+        let record = record.load(Ordering::Relaxed);
         let requested = self.block_size - (record.checked_sub(1)? as usize);
         let start = self.chunk.base.addr().get() + index * self.block_size;
         Some(start..start + requested)
@@ -218,10 +189,7 @@ impl SlabBlock {
 
     #[inline(always)]
     fn record(&self) -> &AtomicU32 {
-        match &self.slab.records {
-            Records::Packed(records) => &records[self.index as usize],
-            Records::Padded(records) => &records[self.index as usize].0,
-        }
+        &self.slab.records[(self.index as usize) << self.slab.distance]
     }
 }
 

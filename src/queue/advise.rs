@@ -1,9 +1,11 @@
 //! Prefetch and memory advice.
 
 use std::ffi::c_void;
+use std::ptr;
 
 use level_zero_sys as sys;
 
+use super::command_list::{NO_WAITS, append_barrier};
 use super::copy::not_null;
 use super::raw::RawQueue;
 use super::submission::Operand;
@@ -72,25 +74,18 @@ impl RawQueue {
         append: impl FnOnce(sys::ze_command_list_handle_t) -> Result<()> + Send + 'static,
     ) -> Result<Event> {
         let library = self.library();
-        let barrier = move |list, signal, count, waits| {
-            // SAFETY: `submit` passes valid handles.
-            unsafe {
-                call!(
-                    library,
-                    zeCommandListAppendBarrier(list, signal, count, waits)
-                )
-            }
-        };
         let range = Operand::new(pointer);
         self.submit(move |list, signal, count, waits| {
             if size > 0 {
                 not_null(range.get())?;
             }
-            barrier(list, std::ptr::null_mut(), count, waits)?;
+            // SAFETY: `submit` passes valid handles.
+            unsafe { append_barrier(library, list, ptr::null_mut(), (count, waits)) }?;
             if size > 0 {
                 append(list)?;
             }
-            barrier(list, signal, 0, std::ptr::null_mut())
+            // SAFETY: as above.
+            unsafe { append_barrier(library, list, signal, NO_WAITS) }
         })
         .map_err(|cause| self.failed(operation, size, cause))
     }

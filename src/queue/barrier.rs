@@ -1,11 +1,11 @@
 //! Order across queues and contexts: wait lists, barriers, and signals of foreign events.
 
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
+use super::command_list::{NO_WAITS, append_barrier};
 use super::raw::RawQueue;
 use super::submission::Operand;
 use crate::error::Result;
@@ -70,12 +70,7 @@ impl RawQueue {
         self.depends_on(wait_list)?
             .submit(move |list, signal, count, waits| {
                 // SAFETY: `submit` passes valid handles.
-                unsafe {
-                    call!(
-                        library,
-                        zeCommandListAppendBarrier(list, signal, count, waits)
-                    )
-                }
+                unsafe { append_barrier(library, list, signal, (count, waits)) }
             })
     }
 
@@ -100,15 +95,9 @@ impl RawQueue {
             // barrier waits for the first, as for all operations before it in the list.
             unsafe {
                 call!(library, zeEventHostReset(event))?;
-                call!(
-                    library,
-                    zeCommandListAppendBarrier(list, event, count, waits)
-                )?;
+                append_barrier(library, list, event, (count, waits))?;
                 appended.store(true, Ordering::Relaxed);
-                call!(
-                    library,
-                    zeCommandListAppendBarrier(list, signal, 0, ptr::null_mut())
-                )
+                append_barrier(library, list, signal, NO_WAITS)
             }
         });
         if answer.is_err() && pending.load(Ordering::Relaxed) {

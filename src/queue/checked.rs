@@ -1,6 +1,7 @@
 //! The queue for typed memory, which checks the operands of each operation.
 
 use std::ops::Deref;
+use std::ptr;
 
 use super::operation::Operation;
 use super::raw::RawQueue;
@@ -47,14 +48,11 @@ impl Queue {
         destination: &mut Memory<D>,
         source: &Memory<S>,
     ) -> Result<()> {
-        same_length("copy", source.size(), destination.size())?;
-        self.check("copy", destination)?;
-        self.check("copy", source)?;
-        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        let to = self.bytes("copy", destination)?;
+        let from = self.bytes("copy", source)?;
         // SAFETY: both operands are checked, and borrowed until the copy is complete, the destination exclusively.
-        let event =
-            unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::SpinWait) }?;
-        self.end(event, "copy", source.size())
+        let event = unsafe { self.submit_bytes("copy", to, from, Completion::SpinWait) }?;
+        self.end(event, "copy", from.len())
     }
 
     /// Copies `source` to the memory, which must have the same size, and waits.
@@ -62,13 +60,10 @@ impl Queue {
     /// # Errors
     /// As [`copy`](Self::copy).
     pub fn write<D: Kind>(&self, destination: &mut Memory<D>, source: &[u8]) -> Result<()> {
-        same_length("write", source.len(), destination.size())?;
-        self.check("write", destination)?;
-        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        let to = self.bytes("write", destination)?;
         // SAFETY: the memory is checked, and both operands are borrowed until the copy is complete, the destination
         // exclusively.
-        let event =
-            unsafe { self.copy_raw(to.cast(), from.cast(), source.len(), Completion::SpinWait) }?;
+        let event = unsafe { self.submit_bytes("write", to, source, Completion::SpinWait) }?;
         self.end(event, "write", source.len())
     }
 
@@ -77,14 +72,11 @@ impl Queue {
     /// # Errors
     /// As [`copy`](Self::copy).
     pub fn read<S: Kind>(&self, source: &Memory<S>, destination: &mut [u8]) -> Result<()> {
-        same_length("read", source.size(), destination.len())?;
-        self.check("read", source)?;
-        let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
+        let from = self.bytes("read", source)?;
         // SAFETY: the memory is checked, and both operands are borrowed until the copy is complete, the destination
         // exclusively.
-        let event =
-            unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::SpinWait) }?;
-        self.end(event, "read", source.size())
+        let event = unsafe { self.submit_bytes("read", destination, from, Completion::SpinWait) }?;
+        self.end(event, "read", from.len())
     }
 
     /// Sets every byte of the memory to `value` and waits.
@@ -92,11 +84,10 @@ impl Queue {
     /// # Errors
     /// As [`copy`](Self::copy).
     pub fn fill<D: Kind>(&self, destination: &mut Memory<D>, value: u8) -> Result<()> {
-        self.check("fill", destination)?;
-        let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
+        let to = self.bytes("fill", destination)?;
         // SAFETY: the memory is checked, and borrowed exclusively until the fill is complete.
-        let event = unsafe { self.fill_raw(to.cast(), value, size, Completion::SpinWait) }?;
-        self.end(event, "fill", size)
+        let event = unsafe { self.fill_raw(to.cast(), value, to.len(), Completion::SpinWait) }?;
+        self.end(event, "fill", to.len())
     }
 
     /// Submits a copy of `source` to `destination`; the operation owns both until it is complete.
@@ -108,13 +99,10 @@ impl Queue {
         destination: Memory<D>,
         source: Memory<S>,
     ) -> Result<Operation<(Memory<D>, Memory<S>)>> {
-        same_length("copy", source.size(), destination.size())?;
-        self.check("copy", &destination)?;
-        self.check("copy", &source)?;
-        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        let to = self.bytes("copy", &destination)?;
+        let from = self.bytes("copy", &source)?;
         // SAFETY: both operands are checked, and the operation owns them until it is complete.
-        let event =
-            unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::Event) }?;
+        let event = unsafe { self.submit_bytes("copy", to, from, Completion::Event) }?;
         self.operation(event, (destination, source))
     }
 
@@ -127,12 +115,10 @@ impl Queue {
         destination: Memory<D>,
         source: Vec<u8>,
     ) -> Result<Operation<(Memory<D>, Vec<u8>)>> {
-        same_length("write", source.len(), destination.size())?;
-        self.check("write", &destination)?;
-        let (to, from) = (destination.as_ptr().cast_mut(), source.as_ptr());
+        let to = self.bytes("write", &destination)?;
         // SAFETY: the operation owns both operands until it is complete; moving a `Vec` does not move its bytes.
         let event =
-            unsafe { self.copy_raw(to.cast(), from.cast(), source.len(), Completion::Event) }?;
+            unsafe { self.submit_bytes("write", to, &raw const *source, Completion::Event) }?;
         self.operation(event, (destination, source))
     }
 
@@ -145,12 +131,10 @@ impl Queue {
         source: Memory<S>,
         mut destination: Vec<u8>,
     ) -> Result<Operation<(Memory<S>, Vec<u8>)>> {
-        same_length("read", source.size(), destination.len())?;
-        self.check("read", &source)?;
-        let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
+        let from = self.bytes("read", &source)?;
         // SAFETY: as for `write_async`.
         let event =
-            unsafe { self.copy_raw(to.cast(), from.cast(), source.size(), Completion::Event) }?;
+            unsafe { self.submit_bytes("read", &raw mut *destination, from, Completion::Event) }?;
         self.operation(event, (source, destination))
     }
 
@@ -163,36 +147,59 @@ impl Queue {
         destination: Memory<D>,
         value: u8,
     ) -> Result<Operation<Memory<D>>> {
-        self.check("fill", &destination)?;
-        let (to, size) = (destination.as_ptr().cast_mut(), destination.size());
+        let to = self.bytes("fill", &destination)?;
         // SAFETY: the memory is checked, and the operation owns it until it is complete.
-        let event = unsafe { self.fill_raw(to.cast(), value, size, Completion::Event) }?;
+        let event = unsafe { self.fill_raw(to.cast(), value, to.len(), Completion::Event) }?;
         self.operation(event, destination)
     }
 
-    /// Checks that the queue's device can access the memory.
-    fn check<K: Kind>(&self, operation: &'static str, memory: &Memory<K>) -> Result<()> {
-        if memory.size() == 0 {
-            return Ok(());
+    /// The bytes of memory that the queue's device can access.
+    fn bytes<K: Kind>(&self, operation: &'static str, memory: &Memory<K>) -> Result<*mut [u8]> {
+        let size = memory.size();
+        let bytes = ptr::slice_from_raw_parts_mut(memory.as_ptr().cast_mut(), size);
+        if size == 0 {
+            return Ok(bytes);
         }
         if memory.context() != self.context() {
             return Err(Error::OtherContext {
                 operation,
                 kind: K::KIND,
-                size: memory.size(),
+                size,
             });
         }
         let (here, there) = (self.device(), memory.device());
-        if is_accessible(K::KIND, here == there, || here.can_access(there))? {
-            return Ok(());
+        if K::KIND == UsmKind::Host || here == there || here.can_access(there)? {
+            return Ok(bytes);
         }
         Err(Error::NoPeerAccess {
             operation,
             kind: K::KIND,
-            size: memory.size(),
+            size,
             device: here.to_string(),
             memory_device: there.to_string(),
         })
+    }
+
+    /// Submits a copy between sides of the same size.
+    ///
+    /// # Safety
+    /// As for [`copy_raw`](RawQueue::copy_raw).
+    unsafe fn submit_bytes(
+        &self,
+        operation: &'static str,
+        to: *mut [u8],
+        from: *const [u8],
+        completion: Completion,
+    ) -> Result<Option<Event>> {
+        if to.len() != from.len() {
+            return Err(Error::Length {
+                operation,
+                source_size: from.len(),
+                destination_size: to.len(),
+            });
+        }
+        // SAFETY: as for this function.
+        unsafe { self.copy_raw(to.cast(), from.cast(), from.len(), completion) }
     }
 
     fn end(&self, event: Option<Event>, operation: &'static str, size: usize) -> Result<()> {
@@ -217,52 +224,5 @@ impl Deref for Queue {
 
     fn deref(&self) -> &RawQueue {
         &self.0
-    }
-}
-
-fn same_length(operation: &'static str, source_size: usize, destination_size: usize) -> Result<()> {
-    if source_size == destination_size {
-        Ok(())
-    } else {
-        Err(Error::Length {
-            operation,
-            source_size,
-            destination_size,
-        })
-    }
-}
-
-/// Whether a device can access memory of this kind, given whether that is on the same device.
-fn is_accessible(
-    kind: UsmKind,
-    on_same_device: bool,
-    has_peer_access: impl FnOnce() -> Result<bool>,
-) -> Result<bool> {
-    Ok(kind == UsmKind::Host || on_same_device || has_peer_access()?)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    #[test]
-    fn memory_of_another_device_needs_peer_access_unless_it_is_the_hosts() {
-        for (kind, on_same_device, peer_access, expected) in [
-            (UsmKind::Host, false, false, true),
-            (UsmKind::Device, true, false, true),
-            (UsmKind::Shared, true, false, true),
-            (UsmKind::Device, false, true, true),
-            (UsmKind::Device, false, false, false),
-            (UsmKind::Shared, false, false, false),
-        ] {
-            let accessible = is_accessible(kind, on_same_device, || Ok(peer_access));
-            assert_eq!(
-                accessible.unwrap(),
-                expected,
-                "{kind}, same device: {on_same_device}"
-            );
-        }
     }
 }

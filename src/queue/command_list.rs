@@ -72,12 +72,7 @@ impl CommandList {
     /// Returns `false` if the driver lacks the function.
     pub(super) fn synchronize(&self, timeout: Duration) -> Result<bool> {
         let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        let Some(synchronize) = self
-            .context
-            .library()
-            .extensions()
-            .zeCommandListHostSynchronize
-        else {
+        let Some(synchronize) = self.context.library().zeCommandListHostSynchronize else {
             return Ok(false);
         };
         // SAFETY: the list is alive.
@@ -110,6 +105,28 @@ impl Drop for CommandList {
         let _ = unsafe { call!(self.context.library(), zeCommandListDestroy(self.handle)) };
     }
 }
+
+/// Appends a barrier, which waits for a wait list and for all operations before it in the list.
+///
+/// # Safety
+/// The handles must be valid, and of `library`.
+pub(super) unsafe fn append_barrier(
+    library: &sys::Library,
+    list: sys::ze_command_list_handle_t,
+    signal: sys::ze_event_handle_t,
+    (count, waits): (u32, *mut sys::ze_event_handle_t),
+) -> Result<()> {
+    // SAFETY: as for this function.
+    unsafe {
+        call!(
+            library,
+            zeCommandListAppendBarrier(list, signal, count, waits)
+        )
+    }
+}
+
+/// No wait list.
+pub(super) const NO_WAITS: (u32, *mut sys::ze_event_handle_t) = (0, ptr::null_mut());
 
 /// Checks that the device has memory for a command list: Intel's driver crashes, or aborts the process, if some of its own
 /// allocations succeed and a later one does not. Physical memory is returned at once, as opposed to freed USM, which the driver

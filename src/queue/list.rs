@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::mem;
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use std::time::Duration;
 use level_zero_sys as sys;
 use zeusm_process::{Condvar, Mutex, MutexGuard};
 
-use super::command_list::CommandList;
+use super::command_list::{CommandList, NO_WAITS, append_barrier};
 use super::recorded::Recorded;
 use super::retained::{Retained, may_drop};
 use super::worker::{Worker, run_user_code};
@@ -233,13 +232,8 @@ impl List {
         };
         let event = self.events.take_at_once()?;
         self.append_with(state, &[], |list| {
-            // SAFETY: the list and the event are alive; a barrier waits for all operations before it in the list.
-            unsafe {
-                call!(
-                    self.context.library(),
-                    zeCommandListAppendBarrier(list, event.handle(), 0, ptr::null_mut())
-                )
-            }
+            // SAFETY: the list and the event are alive.
+            unsafe { append_barrier(self.context.library(), list, event.handle(), NO_WAITS) }
         })?;
         event.set_submitted(Ok(()));
         state.unsignalled = None;
@@ -275,8 +269,8 @@ impl List {
             return;
         }
         let mut state = self.state.lock();
-        let last = state.retained.last_drop();
-        let is_begun = |state: &mut State| state.retained.is_dropping(last);
+        let next = state.retained.drops.next();
+        let is_begun = |state: &mut State| state.retained.drops.has_before(next);
         if is_begun(&mut state) {
             drop(state);
             // The other thread may wait for ever for Python's GIL, once the interpreter exits.
@@ -311,7 +305,7 @@ impl Drop for Dropping<'_> {
     fn drop(&mut self) {
         IS_DROPPING.set(self.was_dropping);
         let mut state = self.list.state.lock();
-        state.retained.end_drop(self.number);
+        state.retained.drops.end(self.number);
         drop(state);
         self.list.dropped.notify_all();
     }

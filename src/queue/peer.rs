@@ -48,7 +48,7 @@ impl RawQueue {
     }
 
     /// Appends a direct copy from the context of `from`, if Level Zero supports it, without waiting for operations of
-    /// `from`. `None` when a [staged copy](Self::staged_copy_raw) is needed, or when there are neither bytes nor
+    /// `from`. `None` when a staged copy is needed, or when there are neither bytes nor
     /// events to wait for.
     ///
     /// # Errors
@@ -76,27 +76,6 @@ impl RawQueue {
         })
     }
 
-    /// Copies through a staging chunk in host memory of this queue's context, and waits. It starts after all operations
-    /// submitted to either queue before, as [`peer_copy_raw`](Self::peer_copy_raw) does. The ranges may overlap. For the
-    /// context of `from` the chunk is ordinary host memory, which Level Zero's copies support.
-    ///
-    /// # Errors
-    /// [`Error::Operation`] with Level Zero's result, or the error of the chunk's allocation.
-    ///
-    /// # Safety
-    /// As for [`peer_copy_raw`](Self::peer_copy_raw).
-    pub unsafe fn staged_copy_raw(
-        &self,
-        destination: *mut c_void,
-        from: &Self,
-        source: *const c_void,
-        size: usize,
-    ) -> Result<()> {
-        self.wait_before_copy(from, size)?;
-        // SAFETY: the caller guarantees the validity of the ranges.
-        unsafe { self.copy_by_chunks(destination, from, source, size) }
-    }
-
     /// Waits for the operations in flight on both queues, and for the wait lists of both handles: each part of a copy from
     /// `from` is executed by one of the queues, and a direct copy that is still deferred could not be replaced by a staged one.
     ///
@@ -114,7 +93,8 @@ impl RawQueue {
         Ok(())
     }
 
-    /// A [staged copy](Self::staged_copy_raw) after the operations before it.
+    /// Copies through a staging chunk in host memory of this queue's context, after the operations before it. The ranges may
+    /// overlap. For the context of `from` the chunk is ordinary host memory, which Level Zero's copies support.
     ///
     /// # Safety
     /// As for [`peer_copy_raw`](Self::peer_copy_raw).
@@ -125,9 +105,6 @@ impl RawQueue {
         source: *const c_void,
         size: usize,
     ) -> Result<()> {
-        if size == 0 {
-            return Ok(());
-        }
         let chunk = size.min(STAGING_CHUNK);
         let allocation = Allocation::new(self.context(), self.device(), UsmKind::Host, chunk, 0)?;
         let staging = allocation.as_ptr();

@@ -81,14 +81,15 @@ impl Recorded {
     }
 
     fn executed(&self, submission: &Submission) -> Option<Executed> {
-        let execution = submission.event.execution(submission.clocks.device).ok()?;
+        let execution = submission.event.execution(submission.clocks.device);
+        let (delay, duration) = execution.ok()?;
         Some(Executed {
             number: submission.number,
             submission: submission.clocks.host,
-            delay: execution.delay,
+            delay,
             operation: Operation {
                 time: 0,
-                duration: u64::try_from(execution.duration.as_nanos()).unwrap_or(u64::MAX),
+                duration: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
                 name: submission.name,
                 size: submission.size,
                 device: self.device,

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 use crate::event::Event;
+use crate::ongoing::Ongoing;
 
 type Operands = Box<dyn Any + Send>;
 
@@ -59,10 +60,8 @@ pub(super) struct Retained {
     own: VecDeque<(u64, Event, Operands)>,
     /// Of host tasks and of other queues' operations, which complete in any order.
     others: Vec<(Event, Operands)>,
-    /// The numbers of the drops that threads have begun and not ended.
-    drops: Vec<u64>,
-    /// The number of drops begun so far.
-    begun: u64,
+    /// The drops that threads have begun and not ended.
+    pub(super) drops: Ongoing,
 }
 
 impl Retained {
@@ -81,7 +80,7 @@ impl Retained {
 
     /// Whether no operands are retained or being dropped.
     pub(super) fn is_empty(&self) -> bool {
-        self.own.is_empty() && self.others.is_empty() && self.drops.is_empty()
+        self.own.is_empty() && self.others.is_empty() && !self.drops.has_before(self.drops.next())
     }
 
     /// The events of the operations in flight.
@@ -124,23 +123,6 @@ impl Retained {
                 self.others.swap_remove(complete).1
             }
         };
-        self.begun += 1;
-        self.drops.push(self.begun);
-        Some((operands, self.begun))
-    }
-
-    /// The number of the last drop that was begun.
-    pub(super) fn last_drop(&self) -> u64 {
-        self.begun
-    }
-
-    /// Whether a drop up to this number has not ended.
-    pub(super) fn is_dropping(&self, last: u64) -> bool {
-        self.drops.iter().any(|&number| number <= last)
-    }
-
-    /// Records the end of a drop.
-    pub(super) fn end_drop(&mut self, number: u64) {
-        self.drops.retain(|it| *it != number);
+        Some((operands, self.drops.begin()))
     }
 }

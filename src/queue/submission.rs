@@ -9,13 +9,14 @@ use std::time::Duration;
 use level_zero_sys as sys;
 use zeusm_process::MutexGuard;
 
+use super::command_list::NO_WAITS;
 use super::list::{List, Retired, State};
 use super::raw::RawQueue;
 use super::recorded::Submission;
 use super::retained::may_drop;
 use super::worker::run_user_code;
 use crate::device::Clocks;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::Event;
 use crate::history;
 
@@ -449,15 +450,9 @@ impl List {
         append: impl Append,
     ) -> Result<()> {
         let mut waits: Vec<_> = wait_list.iter().map(Event::handle).collect();
-        let (count, waits) = match u32::try_from(waits.len()) {
-            Ok(0) => (0, ptr::null_mut()),
-            Ok(count) => (count, waits.as_mut_ptr()),
-            Err(_) => {
-                return Err(Error::Call {
-                    function: "zeCommandListAppendBarrier",
-                    result: sys::ZE_RESULT_ERROR_INVALID_SIZE,
-                });
-            }
+        let (count, waits) = match waits.len() {
+            0 => NO_WAITS,
+            count => (count as u32, waits.as_mut_ptr()),
         };
         self.append_with(state, wait_list, |list| {
             append(list, event.handle(), count, waits)

@@ -10,60 +10,32 @@ use crate::call::last_error;
 use crate::device::Driver;
 use crate::error::{Error, Result};
 
-/// The CPU runtime's driver, by which its extensions are found.
-#[derive(Clone, Debug)]
-struct Extension {
-    runtime: &'static Runtime,
-    driver: Driver,
-}
-
-impl Extension {
-    /// The selected runtime's.
-    ///
-    /// # Errors
-    /// [`Error::NotCpuRuntime`] when another runtime was selected, and the errors of [`Runtime::select`].
-    fn get() -> Result<Self> {
-        let runtime = Runtime::select()?;
-        match Driver::all(runtime.library())?.into_iter().next() {
-            Some(driver) => Ok(Self { runtime, driver }),
-            None => Err(runtime.is_not_cpu()),
-        }
+/// A function of the selected runtime's extensions, with the driver that it takes.
+///
+/// # Errors
+/// [`Error::NotCpuRuntime`] when another runtime was selected, and the errors of [`Runtime::select`].
+///
+/// # Safety
+/// `F` must be the function's pointer type (`unsafe extern "C" fn ...`).
+unsafe fn function<F: Copy>(name: &CStr) -> Result<(F, Driver)> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let runtime = Runtime::select()?;
+    let is_not_cpu = || Error::NotCpuRuntime(runtime.path());
+    let drivers = Driver::all(runtime.library())?;
+    let driver = drivers.into_iter().next().ok_or_else(is_not_cpu)?;
+    let (handle, mut address) = (driver.handle(), ptr::null_mut());
+    // SAFETY: the driver is alive, the name ends in a null, and the address outlives the call.
+    let found = unsafe {
+        call!(
+            runtime.library(),
+            zeDriverGetExtensionFunctionAddress(handle, name.as_ptr(), &mut address)
+        )
+    };
+    if found.is_err() || address.is_null() {
+        return Err(is_not_cpu());
     }
-
-    /// The function of this name.
-    ///
-    /// # Errors
-    /// [`Error::NotCpuRuntime`] when there is none.
-    ///
-    /// # Safety
-    /// `F` must be the function's pointer type (`unsafe extern "C" fn ...`).
-    unsafe fn function<F: Copy>(&self, name: &CStr) -> Result<F> {
-        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-        let mut address: *mut c_void = ptr::null_mut();
-        // SAFETY: the driver is alive, the name ends in a null, and the address outlives the call.
-        unsafe {
-            call!(
-                self.runtime.library(),
-                zeDriverGetExtensionFunctionAddress(
-                    self.driver.handle(),
-                    name.as_ptr(),
-                    &mut address
-                )
-            )
-        }
-        .map_err(|_| self.runtime.is_not_cpu())?;
-        if address.is_null() {
-            return Err(self.runtime.is_not_cpu());
-        }
-        // SAFETY: the caller guarantees the type of the function, whose address is not null.
-        Ok(unsafe { mem::transmute_copy(&address) })
-    }
-}
-
-impl Runtime {
-    fn is_not_cpu(&self) -> Error {
-        Error::NotCpuRuntime(self.path())
-    }
+    // SAFETY: the caller guarantees the type of the function, whose address is not null.
+    Ok((unsafe { mem::transmute_copy(&address) }, driver))
 }
 
 /// The GPUs that the CPU runtime presents, in addition to its CPU.
@@ -111,10 +83,9 @@ impl Runtime {
     /// selected, [`Error::InvalidCpuDevices`] for numbers that are 0 or too large, and the errors of
     /// [`select`](Self::select).
     pub fn set_cpu_devices(devices: CpuDevices) -> Result<()> {
-        let extension = Extension::get()?;
         // SAFETY: the extension gives the function of this name this type.
-        let present: PresentDevices = unsafe { extension.function(c"zeusmDriverPresentDevices") }?;
-        let Extension { runtime, driver } = extension;
+        let (present, driver) =
+            unsafe { function::<PresentDevices>(c"zeusmDriverPresentDevices") }?;
         let CpuDevices {
             gpus,
             tiles,
@@ -125,7 +96,7 @@ impl Runtime {
             sys::ZE_RESULT_SUCCESS => Ok(()),
             sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE => Err(Error::DevicesListed),
             sys::ZE_RESULT_ERROR_INVALID_ARGUMENT => Err(Error::InvalidCpuDevices(last_error(
-                runtime.library(),
+                driver.library(),
                 driver.handle(),
             ))),
             result => Err(Error::Call {
@@ -136,62 +107,42 @@ impl Runtime {
     }
 }
 
-/// A function of the CPU runtime's extension `ZEUSM_experimental_forks`.
-type Function = unsafe extern "C" fn(sys::ze_driver_handle_t) -> sys::ze_result_t;
-
-/// Announces forks to the CPU runtime; see [`Runtime::announced_forks`].
-#[derive(Clone, Debug)]
-pub struct AnnouncedForks {
-    driver: Driver,
-    require: Function,
-    announce: Function,
-}
-
 impl Runtime {
-    /// Announcements of forks to the CPU runtime. By default each fork waits for kernels in flight, so that its child can run
-    /// kernels. A program that knows which of its children only start another program [requires](AnnouncedForks::require)
-    /// announcements, and announces the forks of its other children.
+    /// From now on, a fork of this process or its children waits for kernels of the CPU runtime in flight only if it is
+    /// [announced](Self::announce_fork); by default each one does, so that its child can run kernels.
     ///
     /// ```
     /// use zeusm::Runtime;
     ///
     /// # if Runtime::select()?.kind() != zeusm::runtime::RuntimeKind::Cpu { return Ok(()); }
-    /// let forks = Runtime::announced_forks()?;
-    /// forks.require();
-    /// forks.announce(); // The child of this thread's next fork may run kernels.
+    /// Runtime::require_announced_forks()?;
+    /// Runtime::announce_fork()?; // The child of this thread's next fork may run kernels.
     /// # Ok::<(), zeusm::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::NotCpuRuntime`](crate::Error::NotCpuRuntime) when another runtime was selected, and the errors of
     /// [`select`](Self::select).
-    pub fn announced_forks() -> Result<AnnouncedForks> {
-        let extension = Extension::get()?;
-        // SAFETY: the extension gives both functions this type.
-        let (require, announce) = unsafe {
-            (
-                extension.function(c"zeusmDriverRequireForkAnnouncements")?,
-                extension.function(c"zeusmDriverAnnounceFork")?,
-            )
-        };
-        Ok(AnnouncedForks {
-            driver: extension.driver,
-            require,
-            announce,
-        })
-    }
-}
-
-impl AnnouncedForks {
-    /// From now on, a fork of this process or its children waits for kernels in flight only if it is announced.
-    pub fn require(&self) {
-        // SAFETY: the driver is alive. It accepts its own handle.
-        unsafe { (self.require)(self.driver.handle()) };
+    pub fn require_announced_forks() -> Result<()> {
+        call_about_forks(c"zeusmDriverRequireForkAnnouncements")
     }
 
     /// Announces the next fork of the calling thread, whose child may run kernels.
-    pub fn announce(&self) {
-        // SAFETY: as above.
-        unsafe { (self.announce)(self.driver.handle()) };
+    ///
+    /// # Errors
+    /// As for [`require_announced_forks`](Self::require_announced_forks).
+    pub fn announce_fork() -> Result<()> {
+        call_about_forks(c"zeusmDriverAnnounceFork")
     }
+}
+
+/// Calls a function of the CPU runtime's extension `ZEUSM_experimental_forks`.
+fn call_about_forks(name: &CStr) -> Result<()> {
+    type Function = unsafe extern "C" fn(sys::ze_driver_handle_t) -> sys::ze_result_t;
+    // SAFETY: the extension gives its functions this type, and the driver is alive; it accepts its own handle.
+    unsafe {
+        let (call, driver) = function::<Function>(name)?;
+        call(driver.handle());
+    }
+    Ok(())
 }

@@ -2,10 +2,9 @@
 //!
 //! An Intel GPU with a working driver is preferred, through the system's loader; else the CPU runtime of this package is
 //! used. If a GPU is present but cannot be used, [`Runtime::warning`] says so. The environment variable `ZEUSM_RUNTIME`
-//! (`auto`, `system`, `cpu` or the absolute path of a library) and [`Runtime::choose`] override the selection.
+//! (`auto`, `system`, `cpu` or the absolute path of a library) overrides the selection.
 //! On Windows the system's loader is the only one.
 
-mod choice;
 mod extension;
 #[cfg(target_os = "linux")]
 #[path = "linux/mod.rs"]
@@ -16,8 +15,8 @@ mod platform;
 mod selection;
 mod serving;
 
-pub use choice::{Choice, POOL_VARIABLE, RUNTIME_VARIABLE};
-pub use extension::{AnnouncedForks, CpuDevices};
+pub use extension::CpuDevices;
 #[cfg(target_os = "linux")]
 pub use platform::{CPU_LIBRARY_VARIABLE, GpuNode, gpu_nodes};
-pub use serving::{Runtime, RuntimeKind};
+pub use selection::POOL_VARIABLE;
+pub use serving::{RUNTIME_VARIABLE, Runtime, RuntimeKind};

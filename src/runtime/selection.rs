@@ -1,16 +1,19 @@
 //! The selection of the process's runtime.
 
 use std::env;
+use std::path::Path;
 
 use level_zero_sys as sys;
 use once_cell::race::OnceRef;
-use zeusm_process::variables::{self, switch};
+use zeusm_process::variables::{self, InvalidVariable, switch};
 use zeusm_process::{Local, Mutex};
 
-use super::choice::{Choice, POOL_VARIABLE, RUNTIME_VARIABLE};
 use super::platform;
-use super::serving::{Runtime, RuntimeKind};
+use super::serving::{RUNTIME_VARIABLE, Runtime, RuntimeKind};
 use crate::error::{Error, Result};
+
+/// The environment variable that disables the default pools, as a switch.
+pub const POOL_VARIABLE: &str = "ZEUSM_POOL";
 
 /// The runtime of the process and its children, once it is selected.
 static SERVING: OnceRef<'static, Runtime> = OnceRef::new();
@@ -42,9 +45,7 @@ impl Runtime {
         let choice = || {
             // It is read by the first allocation, which cannot report a wrong value.
             switch(env::var_os, POOL_VARIABLE)?;
-            let choice = Choice::from_environment()?;
-            // SAFETY: the variable of the environment is as trusted as those that the dynamic linker obeys.
-            unsafe { Self::open(&choice) }
+            Self::open()
         };
         SERVING.get_or_try_init(choice)
     }
@@ -55,30 +56,11 @@ impl Runtime {
         variables::unknown()
     }
 
-    /// Chooses the runtime; overrides the environment variable.
-    ///
-    /// # Errors
-    /// [`Error::AlreadyServing`] once a runtime is in use; else as [`get`](Self::get).
-    ///
-    /// # Safety
-    /// The file of a [`Choice::Path`] must be a Level Zero library, as for [`sys::load_from`]. The other choices have no
-    /// preconditions.
-    pub unsafe fn choose(choice: &Choice) -> Result<&'static Self> {
-        let _choosing = CHOOSING.get_or_default().lock();
-        if let Some(runtime) = SERVING.get() {
-            return Err(Error::AlreadyServing(runtime.path().display().to_string()));
-        }
-        // SAFETY: the caller guarantees that a file is a Level Zero library.
-        let runtime = SERVING.get_or_try_init(|| unsafe { Self::open(choice) })?;
-        runtime.hardware()?;
-        Ok(runtime)
-    }
-
-    /// Opens and initialises the library of a choice.
-    ///
-    /// # Safety
-    /// As for [`choose`](Self::choose).
-    unsafe fn open(choice: &Choice) -> Result<&'static Self> {
+    /// Opens and initialises the library that [`RUNTIME_VARIABLE`] chooses: by default an Intel GPU's if one is usable, else the
+    /// CPU runtime.
+    fn open() -> Result<&'static Self> {
+        let choice = env::var_os(RUNTIME_VARIABLE).unwrap_or_default();
+        let choice = choice.to_string_lossy();
         let chosen = |library: Result<&'static sys::Library>, kind| {
             library
                 .and_then(|library| Self::start(library, kind, "it was chosen"))
@@ -88,15 +70,20 @@ impl Runtime {
                     cause: Box::new(cause),
                 })
         };
-        let runtime = match choice {
-            Choice::Auto => platform::automatic(),
-            Choice::System => chosen(sys::load().map_err(Error::from), RuntimeKind::System),
-            Choice::Cpu => chosen(platform::load_cpu_runtime(), RuntimeKind::Cpu),
-            Choice::Path(path) => chosen(
-                // SAFETY: the caller guarantees that it is a Level Zero library.
+        let runtime = match &*choice {
+            "" | "auto" => platform::automatic(),
+            "system" => chosen(sys::load().map_err(Error::from), RuntimeKind::System),
+            "cpu" => chosen(platform::load_cpu_runtime(), RuntimeKind::Cpu),
+            path if Path::new(path).is_absolute() => chosen(
+                // SAFETY: the variable of the environment is as trusted as those that the dynamic linker obeys.
                 unsafe { sys::load_from(path) }.map_err(Error::from),
                 RuntimeKind::Custom,
             ),
+            other => Err(Error::from(InvalidVariable {
+                name: RUNTIME_VARIABLE,
+                value: other.to_owned(),
+                expected: "auto, system, cpu or the absolute path of a library".to_owned(),
+            })),
         }?;
         Ok(Box::leak(Box::new(runtime)))
     }

@@ -6,14 +6,15 @@ use std::ptr;
 
 use level_zero_sys as sys;
 use once_cell::race::OnceBox;
-use zeusm_process::{Local, Mutex};
 
-use super::choice::RUNTIME_VARIABLE;
 use crate::call::last_error;
 use crate::confinement;
 use crate::device::{Device, Driver};
 use crate::error::{Error, Result};
 use crate::shared_library;
+
+/// The environment variable that chooses the runtime.
+pub const RUNTIME_VARIABLE: &str = "ZEUSM_RUNTIME";
 
 /// The origin of the Level Zero library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +63,6 @@ pub(super) const LOADER: &CStr = if cfg!(windows) {
     c"libze_loader.so.1"
 };
 
-/// Locked while the devices are listed. It is process-local, so that a fork's child cannot inherit it locked.
-static LISTING: Local<Mutex<()>> = Local::new();
-
 impl Runtime {
     /// Initialises a library and lists its devices, except those of the CPU runtime, which always has some.
     pub(super) fn start(
@@ -102,12 +100,8 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// The drivers and devices, listed on first use, once: a driver and its devices refer to each other and are not freed.
+    /// The drivers and devices, listed on first use.
     pub(super) fn hardware(&self) -> Result<&Hardware> {
-        if let Some(hardware) = self.hardware.get() {
-            return Ok(hardware);
-        }
-        let _listing = LISTING.get_or_default().lock();
         self.hardware
             .get_or_try_init(|| Hardware::list(self.library).map(Box::new))
     }

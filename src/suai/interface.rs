@@ -1,8 +1,7 @@
 //! The dictionary's fields, and the validated interface.
 
 use super::error::{Error, VERSION};
-use super::extent::Allocation;
-use super::layout::Layout;
+use super::layout::{Allocation, Layout};
 use super::record::{ElementType, Record};
 
 /// The dictionary's fields as found; `None` where the key is absent or its value is Python's `None`.
@@ -61,6 +60,17 @@ impl Interface {
             VERSION => {}
             version => return Err(Error::Version(version)),
         }
+        let offset = fields.offset.unwrap_or(0);
+        Self::of(fields, |shape, size| {
+            Layout::new(shape, fields.strides, offset, size)
+        })
+    }
+
+    /// Validates all fields but the version, with a layout that `layout` makes of the shape and the size of an item.
+    pub(crate) fn of(
+        fields: &Fields<'_>,
+        layout: impl FnOnce(&[i64], usize) -> Result<Layout, Error>,
+    ) -> Result<Self, Error> {
         let pointer = required("data", fields.pointer)?;
         let pointer = usize::try_from(pointer).map_err(|_| Error::OutOfRange {
             field: "data",
@@ -68,13 +78,11 @@ impl Interface {
         })?;
         let element =
             ElementType::read(required("typestr", fields.typestr)?, fields.descr.clone())?;
-        let shape = required("shape", fields.shape)?;
-        let offset = fields.offset.unwrap_or(0);
-        let layout = Layout::new(shape, fields.strides, offset, element.size())?;
+        let layout = layout(required("shape", fields.shape)?, element.size())?;
         if pointer == 0 && layout.elements() != 0 {
             return Err(Error::NullPointer(layout.shape().to_vec()));
         }
-        layout.extent().addresses(pointer)?;
+        layout.addresses(pointer)?;
         Ok(Self {
             pointer,
             flag: fields.flag,
@@ -97,21 +105,8 @@ impl Interface {
             self.pointer
         } else {
             // Cannot wrap, as `read` has validated these addresses.
-            self.pointer
-                .wrapping_add_signed(self.layout.extent().start())
+            self.pointer.wrapping_add_signed(self.layout.extent().start)
         }
-    }
-
-    /// The length of the extent in bytes.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.layout.extent().len()
-    }
-
-    /// Whether there are no elements.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.layout.extent().is_empty()
     }
 
     /// Checks that the array touches only bytes of `allocation`.
@@ -119,7 +114,7 @@ impl Interface {
     /// # Errors
     /// [`Error::OutsideAllocation`], with pointer and extent.
     pub fn check_within(&self, allocation: Allocation) -> Result<(), Error> {
-        self.layout.extent().check_within(self.pointer, allocation)
+        self.layout.check_within(self.pointer, allocation)
     }
 }
 

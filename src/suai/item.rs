@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::Error;
+use super::narrow::Narrow;
 
 /// The kind of an item (NumPy, "The array interface protocol", `typestr`; dpctl's documentation allows the numeric kinds,
 /// NumPy's also `V`).
@@ -22,6 +23,8 @@ pub enum Kind {
     Complex,
     /// `V`: untyped bytes, which a [`super::Record`] may describe.
     Void,
+    /// A number of a format that `typestr` has no letter for: it shows it as untyped bytes, as `ml_dtypes` does.
+    Narrow(Narrow),
 }
 
 impl Kind {
@@ -32,11 +35,11 @@ impl Kind {
             Self::Uint => 'u',
             Self::Float => 'f',
             Self::Complex => 'c',
-            Self::Void => 'V',
+            Self::Void | Self::Narrow(_) => 'V',
         }
     }
 
-    /// DLPack's code (DLPack 1.0, `DLDataTypeCode`).
+    /// DLPack's code (`DLDataTypeCode`).
     fn dlpack(self) -> Option<u8> {
         match self {
             Self::Int => Some(0),
@@ -44,6 +47,7 @@ impl Kind {
             Self::Float => Some(2),
             Self::Complex => Some(5),
             Self::Bool => Some(6),
+            Self::Narrow(narrow) => Some(narrow.dlpack().0),
             Self::Void => None,
         }
     }
@@ -91,7 +95,7 @@ const KNOWN: [Known; 16] = [
 fn find(kind: Kind, size: usize) -> Option<&'static Known> {
     KNOWN
         .iter()
-        .find(|known| known.kind == kind && known.size == size)
+        .find(|known| known.size == size && known.kind == kind)
 }
 
 /// The order of an item's bytes.
@@ -132,7 +136,7 @@ impl ByteOrder {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DlpackType {
-    /// `DLDataTypeCode`: 0 int, 1 unsigned int, 2 float, 5 complex, 6 bool.
+    /// `DLDataTypeCode`: 0 int, 1 unsigned int, 2 float, 5 complex, 6 bool; [`Narrow`] has others.
     pub code: u8,
     /// The bits of one item.
     pub bits: u8,
@@ -194,14 +198,47 @@ impl ItemType {
     /// The item of a name such as "float32", in this machine's order.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let known = KNOWN.iter().find(|known| known.name == name)?;
+        let known = KNOWN.iter().find(|known| known.name == name);
+        let known = known.map(|known| Self::ordered(known.kind, known.size, ByteOrder::NATIVE));
+        known.or_else(|| Narrow::named(name).map(Self::from))
+    }
+
+    /// The item of a DLPack type; a number of fewer than 8 bits has a byte of its own.
+    #[must_use]
+    pub fn of_dlpack(code: u8, bits: u8) -> Option<Self> {
+        let size = usize::from(bits).div_ceil(8);
+        let known = KNOWN
+            .iter()
+            .find(|known| known.kind.dlpack() == Some(code) && known.size == size);
+        match known.filter(|_| bits.is_multiple_of(8)) {
+            Some(known) => Some(Self::ordered(known.kind, size, ByteOrder::NATIVE)),
+            None => Narrow::coded(code, bits).map(Self::from),
+        }
+    }
+
+    /// The format, if `typestr` has no letter for it.
+    #[must_use]
+    pub fn narrow(self) -> Option<Narrow> {
+        match self.kind {
+            Kind::Narrow(narrow) => Some(narrow),
+            _ => None,
+        }
+    }
+
+    /// The unsigned integer of the same size.
+    #[must_use]
+    pub fn bits(self) -> Option<Self> {
+        let known = find(Kind::Uint, self.size)?;
         Some(Self::ordered(known.kind, known.size, ByteOrder::NATIVE))
     }
 
     /// NumPy's name, whatever the order; `None` for untyped bytes.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
-        find(self.kind, self.size).map(|known| known.name)
+        match self.kind {
+            Kind::Narrow(narrow) => Some(narrow.name()),
+            kind => find(kind, self.size).map(|known| known.name),
+        }
     }
 
     /// Whether it is a number of a standard size, which also devices compute with.
@@ -251,7 +288,10 @@ impl ItemType {
             return Ok(format!("{}x", self.size));
         }
         let code = find(self.kind, self.size).and_then(|known| known.code);
-        let code = code.ok_or_else(|| Error::NoFormat(self.to_string()))?;
+        let code = code.ok_or_else(|| {
+            let narrow = self.narrow().map(|narrow| narrow.name().to_owned());
+            Error::NoFormat(narrow.unwrap_or_else(|| self.to_string()))
+        })?;
         Ok(match self.order {
             ByteOrder::Little if prefix => format!("<{code}"),
             ByteOrder::Big if prefix => format!(">{code}"),
@@ -265,7 +305,10 @@ impl ItemType {
     #[must_use]
     pub fn dlpack(self) -> Option<DlpackType> {
         let code = self.kind.dlpack()?;
-        let bits = u8::try_from(self.size.checked_mul(8)?).ok()?;
+        let bits = match self.kind {
+            Kind::Narrow(narrow) => narrow.dlpack().1,
+            _ => u8::try_from(self.size.checked_mul(8)?).ok()?,
+        };
         self.order.is_native().then_some(DlpackType {
             code,
             bits,
@@ -274,12 +317,14 @@ impl ItemType {
     }
 }
 
-/// Whether C's `long double` has 16 bytes: on 64-bit Unix systems except macOS on ARM.
-const HAS_LONG_DOUBLE_16: bool = cfg!(all(
-    unix,
-    target_pointer_width = "64",
-    not(all(target_vendor = "apple", target_arch = "aarch64"))
-));
+/// Whether C's `long double` has 16 bytes.
+const HAS_LONG_DOUBLE_16: bool = cfg!(unix);
+
+impl From<Narrow> for ItemType {
+    fn from(narrow: Narrow) -> Self {
+        Self::ordered(Kind::Narrow(narrow), narrow.size(), ByteOrder::NATIVE)
+    }
+}
 
 impl FromStr for ItemType {
     type Err = Error;

@@ -1,7 +1,17 @@
 //! The validated shape, strides and offset of an array.
 
+use std::ops::Range;
+
 use super::error::{Error, MAX_NDIM};
-use super::extent::Extent;
+
+/// An allocation as `zeMemGetAddressRange` reports it (Level Zero specification, "Core API", Memory).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Allocation {
+    /// Its first address.
+    pub base: usize,
+    /// Its size in bytes.
+    pub size: usize,
+}
 
 /// The positions of an array's elements relative to its pointer. Its sizes, strides and distances in bytes are validated: none
 /// of them overflows an `isize`.
@@ -14,7 +24,7 @@ pub struct Layout {
     offset: isize,
     itemsize: usize,
     elements: usize,
-    extent: Extent,
+    extent: Range<isize>,
 }
 
 impl Layout {
@@ -34,15 +44,12 @@ impl Layout {
         itemsize: usize,
     ) -> Result<Self, Error> {
         let shape = dimensions(shape)?;
-        let mut strides = strides
+        let strides = strides
             .map(|strides| as_strides(strides, shape.len()))
             .transpose()?;
         let offset = isize::try_from(offset).map_err(|_| out_of_range("offset", offset))?;
         if element_count(&shape, itemsize).is_none() {
             return Err(Error::ShapeOverflow { shape, itemsize });
-        }
-        if let Some(strides) = &mut strides {
-            normalise_unused_strides(strides, &shape, itemsize);
         }
         let size = itemsize.cast_signed();
         let found = offset.checked_mul(size).and_then(|offset| {
@@ -194,24 +201,65 @@ impl Layout {
         self.elements * self.itemsize
     }
 
-    /// The extent relative to the pointer, gaps included. Without elements it is empty, at
+    /// The bytes that the elements touch, relative to the pointer and gaps included. Without elements none, at
     /// [`byte_offset`](Self::byte_offset).
     #[must_use]
-    pub fn extent(&self) -> Extent {
-        self.extent
+    pub fn extent(&self) -> Range<isize> {
+        self.extent.clone()
+    }
+
+    /// The addresses touched when the array's pointer is `pointer`; without elements, the empty range at `pointer`.
+    ///
+    /// # Errors
+    /// [`Error::OutsideAddressSpace`] when they are not in the address space.
+    pub fn addresses(&self, pointer: usize) -> Result<Range<usize>, Error> {
+        if self.extent.is_empty() {
+            return Ok(pointer..pointer);
+        }
+        pointer
+            .checked_add_signed(self.extent.start)
+            .zip(pointer.checked_add_signed(self.extent.end))
+            .map(|(start, end)| start..end)
+            .ok_or_else(|| Error::OutsideAddressSpace {
+                pointer,
+                extent: self.extent(),
+            })
+    }
+
+    /// Checks that an array at `pointer` touches only bytes of `allocation`, which one without elements always does.
+    ///
+    /// # Errors
+    /// [`Error::OutsideAllocation`] or [`Error::OutsideAddressSpace`], with pointer and extent.
+    pub fn check_within(&self, pointer: usize, allocation: Allocation) -> Result<(), Error> {
+        let touched = self.addresses(pointer)?;
+        let Allocation { base, size } = allocation;
+        let inside = touched
+            .start
+            .checked_sub(base)
+            .and_then(|before| before.checked_add(touched.len()))
+            .is_some_and(|needed| needed <= size);
+        if inside || touched.is_empty() {
+            return Ok(());
+        }
+        Err(Error::OutsideAllocation {
+            pointer,
+            extent: self.extent(),
+            base,
+            size,
+        })
     }
 
     /// Whether the elements are in row-major order without gaps. As in NumPy, the strides of dimensions of size 1, and those
     /// of an array without elements, are irrelevant.
     #[must_use]
     pub fn is_c_contiguous(&self) -> bool {
-        self.is_contiguous((0..self.ndim()).rev())
+        self.is_contiguous(self.shape.iter().zip(&self.strides).rev())
     }
 
     /// Whether the elements are in column-major order without gaps, by the same rule.
     #[must_use]
     pub fn is_f_contiguous(&self) -> bool {
-        self.is_contiguous(0..self.ndim())
+        self.is_contiguous(self.shape.iter().zip(&self.strides))
     }
 
     /// Whether the strides show that no elements overlap: each is at least as long as the elements of the shorter ones
@@ -235,16 +283,15 @@ impl Layout {
     }
 
     /// Whether there are no gaps, with the dimensions from the innermost outwards.
-    fn is_contiguous(&self, inner_to_outer: impl Iterator<Item = usize>) -> bool {
+    fn is_contiguous<'a>(
+        &self,
+        inner_to_outer: impl Iterator<Item = (&'a usize, &'a isize)>,
+    ) -> bool {
         if self.elements == 0 {
             return true;
         }
         let mut expected = self.itemsize.cast_signed();
-        for axis in inner_to_outer {
-            let (Some(&size), Some(&stride)) = (self.shape.get(axis), self.strides.get(axis))
-            else {
-                return false;
-            };
+        for (&size, &stride) in inner_to_outer {
             if size != 1 && stride != expected {
                 return false;
             }
@@ -283,19 +330,6 @@ fn as_strides(strides: &[i64], ndim: usize) -> Result<Vec<isize>, Error> {
     strides.iter().map(stride).collect()
 }
 
-/// Replaces strides that overflow in bytes but are never applied, as in a dimension of size 1, by those of an array without
-/// gaps.
-fn normalise_unused_strides(strides: &mut [isize], shape: &[usize], itemsize: usize) {
-    let is_empty = shape.contains(&0);
-    let packed = row_major(shape, 1);
-    for ((stride, &size), packed) in strides.iter_mut().zip(shape).zip(packed) {
-        let bytes = isize::try_from(itemsize).map(|itemsize| stride.checked_mul(itemsize));
-        if (is_empty || size == 1) && !matches!(bytes, Ok(Some(_))) {
-            *stride = packed;
-        }
-    }
-}
-
 /// The number of elements, or `None` when the bytes of the non-zero dimensions overflow an `isize`.
 fn element_count(shape: &[usize], itemsize: usize) -> Option<usize> {
     let bytes = shape
@@ -325,9 +359,9 @@ fn extent(
     offset: isize,
     itemsize: usize,
     elements: usize,
-) -> Option<Extent> {
+) -> Option<Range<isize>> {
     if elements == 0 {
-        return Some(Extent::new(offset, offset));
+        return Some(offset..offset);
     }
     let (mut low, mut high) = (offset, offset);
     for (&size, stride) in shape.iter().zip(strides) {
@@ -337,5 +371,5 @@ fn extent(
     }
     let end = high.checked_add(isize::try_from(itemsize).ok()?)?;
     end.checked_sub(low)?;
-    Some(Extent::new(low, end))
+    Some(low..end)
 }

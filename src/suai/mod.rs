@@ -21,26 +21,26 @@
 //!     offset: Some(8),
 //!     ..Fields::default()
 //! })?;
-//! assert_eq!(interface.layout.extent().bytes(), 0..48);
+//! assert_eq!(interface.layout.extent(), 0..48);
 //! interface.check_within(Allocation { base: 0x1000, size: 48 })?;
 //! assert!(interface.check_within(Allocation { base: 0x1000, size: 47 }).is_err());
 //! # Ok::<(), zeusm::suai::Error>(())
 //! ```
 
 mod error;
-mod extent;
 mod interface;
 mod item;
 mod layout;
+mod narrow;
 mod record;
 mod regions;
 mod view;
 
 pub use error::{Error, MAX_DEPTH, MAX_FIELDS, MAX_NDIM, VERSION};
-pub use extent::{Allocation, Extent};
 pub use interface::{Fields, Flag, Interface};
 pub use item::{ByteOrder, DlpackType, ItemType, Kind};
-pub use layout::Layout;
+pub use layout::{Allocation, Layout};
+pub use narrow::Narrow;
 pub use record::{ElementType, Record, RecordField};
 pub use regions::{Region, Regions};
 pub use view::{Index, Order, ViewError};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::error::{Error, MAX_DEPTH, MAX_NDIM};
 use super::item::{ItemType, Kind};
+use super::narrow::Narrow;
 
 /// The type of an element, or of a field: a plain item or a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -93,6 +94,7 @@ impl ElementType {
             Self::Item(item) => match item.kind() {
                 Kind::Void => 1,
                 Kind::Complex => item.size() / 2,
+                Kind::Narrow(narrow) if narrow.is_complex() => item.size() / 2,
                 _ => item.size(),
             },
             Self::Record(_) => 1,
@@ -105,6 +107,15 @@ impl ElementType {
         match self {
             Self::Item(_) => None,
             Self::Record(record) => Some(record),
+        }
+    }
+
+    /// The format, if this is an item that `typestr` has no letter for.
+    #[must_use]
+    pub fn narrow(&self) -> Option<Narrow> {
+        match self {
+            Self::Item(item) => item.narrow(),
+            Self::Record(_) => None,
         }
     }
 

@@ -110,7 +110,7 @@ impl Layout {
     /// # Errors
     /// [`Error::ExtentOverflow`].
     pub fn from_lowest(&self) -> Result<Self, Error> {
-        self.rebased(self.extent().start())
+        self.rebased(self.extent().start)
     }
 
     /// One field of all elements, which begins `offset` bytes after the beginning of an element. A field that is an array
@@ -157,13 +157,11 @@ impl Layout {
         let mut axes = self.shape().iter().zip(all).enumerate();
         let (mut shape, mut strides, mut offset) = (Vec::new(), Vec::new(), self.byte_offset());
         for &entry in entries {
-            if entry == Index::NewAxis {
+            let next = (entry != Index::NewAxis).then(|| axes.next()).flatten();
+            let Some((axis, (&size, stride))) = next else {
                 shape.push(1);
                 strides.push(0);
                 continue;
-            }
-            let Some((axis, (&size, stride))) = axes.next() else {
-                break; // Unreachable, as the numbers were compared above.
             };
             let start = match entry {
                 Index::Slice {
@@ -213,13 +211,11 @@ impl Layout {
             let axis = position(axis, self.ndim())
                 .ok_or_else(wrong)?
                 .unsigned_abs();
-            let (Some(&size), Some(&stride)) = (self.shape().get(axis), all.get(axis)) else {
+            let at = (self.shape().get(axis), all.get(axis), seen.get_mut(axis));
+            let (Some(&size), Some(&stride), Some(seen @ false)) = at else {
                 return Err(wrong());
             };
-            match seen.get_mut(axis) {
-                Some(seen) if !*seen => *seen = true,
-                _ => return Err(wrong()),
-            }
+            *seen = true;
             shape.push(size);
             strides.push(stride);
         }
@@ -242,6 +238,30 @@ impl Layout {
         let shape: Vec<usize> = self.shape().iter().rev().copied().collect();
         let strides: Vec<isize> = self.byte_strides().into_iter().rev().collect();
         Self::of_bytes(shape, strides, self.byte_offset(), self.itemsize())
+    }
+
+    /// The elements as often as an array of the shape `wanted` needs them, as NumPy assigns: dimensions of size 1 are repeated, and
+    /// those of size 1 before all of `wanted` are left out. `None` if the shapes do not match.
+    #[must_use]
+    pub fn broadcast(&self, wanted: &[usize]) -> Option<Self> {
+        let all = self.byte_strides();
+        let extra = self.ndim().saturating_sub(wanted.len());
+        let (before, shape) = self.shape().split_at_checked(extra)?;
+        if before.iter().any(|&size| size != 1) {
+            return None;
+        }
+        let missing = wanted.len() - shape.len();
+        let mut strides = vec![0; missing];
+        let sizes = shape.iter().zip(wanted.get(missing..)?);
+        for ((&size, &to), &stride) in sizes.zip(all.get(extra..)?) {
+            strides.push(match size {
+                _ if size == to => stride,
+                1 => 0,
+                _ => return None,
+            });
+        }
+        let offset = self.byte_offset();
+        Self::of_bytes(wanted.to_vec(), strides, offset, self.itemsize()).ok()
     }
 
     /// The shape `wanted`, with a -1 replaced by the remaining size.
@@ -389,11 +409,11 @@ impl Layout {
     /// [`Error::ExtentOverflow`].
     pub fn spanned(&self) -> Result<(Self, Self), Error> {
         let extent = self.extent();
-        let row = Self::of_bytes(vec![extent.len()], vec![1], extent.start(), 1)?;
+        let row = Self::of_bytes(vec![extent.len()], vec![1], extent.start, 1)?;
         let within = Self::of_bytes(
             self.shape().to_vec(),
             self.byte_strides(),
-            self.byte_offset().saturating_sub(extent.start()),
+            self.byte_offset().saturating_sub(extent.start),
             self.itemsize(),
         )?;
         Ok((row, within))

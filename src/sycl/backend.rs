@@ -1,4 +1,4 @@
-//! Backends and device types, by dpctl's numbers and the names in filter strings.
+//! Backends, by dpctl's numbers and the names in filter strings.
 
 use std::ffi::c_uint;
 use std::fmt;
@@ -40,47 +40,6 @@ impl fmt::Display for Backend {
             Self::OpenCl => "opencl",
             Self::Cuda => "cuda",
             Self::Hip => "hip",
-            Self::Unknown => "unknown",
-        })
-    }
-}
-
-/// The kind of a SYCL device; the numbers are those of `DPCTLSyclDeviceType`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum DeviceType {
-    /// An accelerator.
-    Accelerator,
-    /// A CPU.
-    Cpu,
-    /// A device of another kind.
-    Custom,
-    /// A GPU.
-    Gpu,
-    /// A type without a name in dpctl.
-    Unknown,
-}
-
-impl DeviceType {
-    pub(super) fn from_dpctl(number: c_uint) -> Self {
-        match number {
-            0b0_0001 => Self::Accelerator,
-            0b0_0100 => Self::Cpu,
-            0b0_1000 => Self::Custom,
-            0b1_0000 => Self::Gpu,
-            _ => Self::Unknown,
-        }
-    }
-}
-
-/// As in a filter string.
-impl fmt::Display for DeviceType {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Accelerator => "accelerator",
-            Self::Cpu => "cpu",
-            Self::Custom => "custom",
-            Self::Gpu => "gpu",
             Self::Unknown => "unknown",
         })
     }

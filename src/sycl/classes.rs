@@ -4,11 +4,11 @@ use super::library::Functions;
 use super::reference::sealed::{self, Calls};
 use super::reference::{Capsule, Class, Reference};
 
-/// Declares a class with the type of its references, its name in messages, and dpctl's functions for it; those that compare
-/// objects last.
+/// Declares a class with the type of its references, its name in messages, and dpctl's functions for it; that which
+/// compares objects last.
 macro_rules! class {
     ($class:ident, $(#[$note:meta])* $reference:ident, $name:literal,
-        $copy_name:literal, $copy:ident, $delete:ident, $backend:ident $(, $are_eq:ident, $hash:ident)?) => {
+        $copy_name:literal, $copy:ident, $delete:ident, $backend:ident $(, $are_eq:ident)?) => {
         #[doc = concat!("The class of a ", $name, ".")]
         #[derive(Debug)]
         pub enum $class {}
@@ -27,7 +27,7 @@ macro_rules! class {
                     copy: functions.$copy,
                     delete: functions.$delete,
                     backend: functions.$backend,
-                    comparison: None$(.or(Some((functions.$are_eq, functions.$hash))))?,
+                    are_eq: None$(.or(Some(functions.$are_eq)))?,
                 }
             }
         }
@@ -48,7 +48,7 @@ class! {
     Context,
     /// A SYCL context (`DPCTLSyclContextRef`).
     ContextRef, "SYCL context", "DPCTLContext_Copy", context_copy, context_delete, context_backend,
-    context_are_eq, context_hash
+    context_are_eq
 }
 capsule!(Context, c"SyclContextRef", c"used_SyclContextRef");
 
@@ -57,14 +57,14 @@ class! {
     /// A SYCL device (`DPCTLSyclDeviceRef`). dpctl has no capsules for devices: `SyclDevice.addressof_ref()` returns the
     /// address of the reference.
     DeviceRef, "SYCL device", "DPCTLDevice_Copy", device_copy, device_delete, device_backend,
-    device_are_eq, device_hash
+    device_are_eq
 }
 
 class! {
     Queue,
     /// A SYCL queue (`DPCTLSyclQueueRef`).
     QueueRef, "SYCL queue", "DPCTLQueue_Copy", queue_copy, queue_delete, queue_backend,
-    queue_are_eq, queue_hash
+    queue_are_eq
 }
 capsule!(Queue, c"SyclQueueRef", c"used_SyclQueueRef");
 

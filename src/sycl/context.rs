@@ -4,7 +4,6 @@ use level_zero_sys as sys;
 
 use super::classes::{ContextRef, DeviceRef};
 use super::error::Error;
-use crate::usm::UsmKind;
 
 impl ContextRef {
     /// The native Level Zero context. SYCL owns it, and keeps it as long as a reference to this context lives.
@@ -46,44 +45,5 @@ impl ContextRef {
         // SAFETY: deleted once.
         unsafe { (functions.devices_delete)(vector) };
         devices.ok_or(Error::Failed("DPCTLDeviceVector_GetAt"))
-    }
-
-    /// The kind of USM that `pointer` points into; `None` when it is not USM of this context. Some drivers also look up
-    /// pointers of their other contexts.
-    ///
-    /// Works for every backend.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Thrown`].
-    pub fn pointer_kind(&self, pointer: usize) -> Result<Option<UsmKind>, Error> {
-        let pointer = std::ptr::without_provenance_mut(pointer);
-        let library = self.library();
-        // SAFETY: the reference is alive; SYCL looks the pointer up and does not dereference it.
-        let kind = library.call(&library.throwing.usm_type, |usm_type| unsafe {
-            usm_type(pointer, self.as_raw())
-        })?;
-        Ok(match kind {
-            1 => Some(UsmKind::Device),
-            2 => Some(UsmKind::Shared),
-            3 => Some(UsmKind::Host),
-            _ => None,
-        })
-    }
-
-    /// The device of the allocation that contains `pointer`, for host USM the context's first device; `None` for a null
-    /// pointer.
-    ///
-    /// # Errors
-    /// [`Error::Thrown`] when it is not USM of this context; [`Error::Unavailable`]. See
-    /// [`pointer_kind`](Self::pointer_kind).
-    pub fn pointer_device(&self, pointer: usize) -> Result<Option<DeviceRef>, Error> {
-        let pointer = std::ptr::without_provenance_mut(pointer);
-        let library = self.library();
-        // SAFETY: the reference is alive; SYCL looks the pointer up and does not dereference it.
-        let device = library.call(&library.throwing.usm_device, |usm_device| unsafe {
-            usm_device(pointer, self.as_raw())
-        })?;
-        // SAFETY: the result is null or a new reference.
-        Ok(unsafe { DeviceRef::own(library, device) })
     }
 }

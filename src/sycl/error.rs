@@ -54,15 +54,6 @@ pub enum Error {
         /// The required backend.
         needed: Backend,
     },
-    /// The filter string selects no device.
-    #[error("SYCL has no device that the filter string {0:?} selects")]
-    NoSuchDevice(String),
-    /// SYCL has no device.
-    #[error("SYCL has no device at all")]
-    NoDevice,
-    /// A sub-device, which has no filter string.
-    #[error("the SYCL device {0} is a sub-device, and has no filter string")]
-    SubDevice(String),
 }
 
 fn beside(sycl: Option<&PathBuf>) -> String {

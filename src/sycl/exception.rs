@@ -242,3 +242,6 @@ extern "C" fn personality(
     }
     INSTALL_CONTEXT
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;

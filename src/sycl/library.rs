@@ -1,6 +1,6 @@
 //! The functions of dpctl's C library and of the SYCL runtime in this process.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_uint, c_void};
 use std::path::{Path, PathBuf};
 
 use libloading::os::unix;
@@ -83,36 +83,21 @@ functions! {
     context_copy = c"DPCTLContext_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     context_delete = c"DPCTLContext_Delete" as unsafe extern "C" fn(RawRef);
     context_are_eq = c"DPCTLContext_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
-    context_hash = c"DPCTLContext_Hash" as unsafe extern "C" fn(RawRef) -> usize;
     context_backend = c"DPCTLContext_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
     context_devices = c"DPCTLContext_GetDevices" as unsafe extern "C" fn(RawRef) -> RawRef;
 
     device_copy = c"DPCTLDevice_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     device_delete = c"DPCTLDevice_Delete" as unsafe extern "C" fn(RawRef);
     device_are_eq = c"DPCTLDevice_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
-    device_hash = c"DPCTLDevice_Hash" as unsafe extern "C" fn(RawRef) -> usize;
     device_backend = c"DPCTLDevice_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
-    device_type = c"DPCTLDevice_GetDeviceType" as unsafe extern "C" fn(RawRef) -> c_uint;
-    device_name = c"DPCTLDevice_GetName" as unsafe extern "C" fn(RawRef) -> *const c_char;
-    device_platform = c"DPCTLDevice_GetPlatform" as unsafe extern "C" fn(RawRef) -> RawRef;
-    device_from_selector = c"DPCTLDevice_CreateFromSelector" as unsafe extern "C" fn(RawRef) -> RawRef;
 
     devices_size = c"DPCTLDeviceVector_Size" as unsafe extern "C" fn(RawRef) -> usize;
     devices_at = c"DPCTLDeviceVector_GetAt" as unsafe extern "C" fn(RawRef, usize) -> RawRef;
     devices_delete = c"DPCTLDeviceVector_Delete" as unsafe extern "C" fn(RawRef);
 
-    selector_default = c"DPCTLDefaultSelector_Create" as unsafe extern "C" fn() -> RawRef;
-    selector_filter = c"DPCTLFilterSelector_Create" as unsafe extern "C" fn(*const c_char) -> RawRef;
-    selector_delete = c"DPCTLDeviceSelector_Delete" as unsafe extern "C" fn(RawRef);
-
-    platform_default_context = c"DPCTLPlatform_GetDefaultContext" as unsafe extern "C" fn(RawRef) -> RawRef;
-    platform_delete = c"DPCTLPlatform_Delete" as unsafe extern "C" fn(RawRef);
-
-    queue_create = c"DPCTLQueue_Create" as unsafe extern "C-unwind" fn(RawRef, RawRef, RawRef, c_int) -> RawRef;
     queue_copy = c"DPCTLQueue_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
     queue_delete = c"DPCTLQueue_Delete" as unsafe extern "C" fn(RawRef);
     queue_are_eq = c"DPCTLQueue_AreEq" as unsafe extern "C" fn(RawRef, RawRef) -> bool;
-    queue_hash = c"DPCTLQueue_Hash" as unsafe extern "C" fn(RawRef) -> usize;
     queue_backend = c"DPCTLQueue_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
     queue_context = c"DPCTLQueue_GetContext" as unsafe extern "C-unwind" fn(RawRef) -> RawRef;
     queue_device = c"DPCTLQueue_GetDevice" as unsafe extern "C" fn(RawRef) -> RawRef;
@@ -126,9 +111,6 @@ functions! {
     event_backend = c"DPCTLEvent_GetBackend" as unsafe extern "C-unwind" fn(RawRef) -> c_uint;
     event_status = c"DPCTLEvent_GetCommandExecutionStatus" as unsafe extern "C" fn(RawRef) -> c_uint;
     event_wait = c"DPCTLEvent_Wait" as unsafe extern "C" fn(RawRef);
-
-
-    string_delete = c"DPCTLCString_Delete" as unsafe extern "C" fn(*const c_char);
 }
 
 throwing! {
@@ -136,10 +118,6 @@ throwing! {
         "memory in a SYCL context" as unsafe extern "C-unwind" fn(RawRef) -> usize;
     device_native = c"_ZNK4sycl3_V16device9getNativeEv", "sycl::device::getNative",
         "memory in a SYCL context" as unsafe extern "C-unwind" fn(RawRef) -> usize;
-    device_cached_context = c"DPCTLDeviceMgr_GetCachedContext", "DPCTLDeviceMgr_GetCachedContext",
-        "default context of a SYCL device" as unsafe extern "C-unwind" fn(RawRef) -> RawRef;
-    device_position = c"DPCTLDeviceMgr_GetPositionInDevices", "DPCTLDeviceMgr_GetPositionInDevices",
-        "filter string of a device" as unsafe extern "C-unwind" fn(RawRef, c_int) -> c_int;
     queue_wait = c"DPCTLQueue_Wait", "DPCTLQueue_Wait",
         "waiting for a SYCL queue" as unsafe extern "C-unwind" fn(RawRef);
     /// From the extension `sycl_ext_oneapi_queue_empty`, which is optional.
@@ -158,10 +136,6 @@ throwing! {
     /// `operator delete`, for storage in which no event was constructed.
     operator_delete = c"_ZdlPv", "operator delete",
         "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(RawRef);
-    usm_type = c"DPCTLUSM_GetPointerType", "DPCTLUSM_GetPointerType",
-        "kind of a pointer in a SYCL context" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> c_uint;
-    usm_device = c"DPCTLUSM_GetPointerDevice", "DPCTLUSM_GetPointerDevice",
-        "device of a pointer in a SYCL context" as unsafe extern "C-unwind" fn(RawRef, RawRef) -> RawRef;
 }
 
 /// dpctl's C library and the SYCL runtime that it uses, in this process.
@@ -171,7 +145,6 @@ pub struct Library {
     pub(super) throwing: Throwing,
     /// Catches their exceptions; `None` where that is not supported.
     handler: Option<Handler>,
-    path: PathBuf,
     sycl: PathBuf,
     sycl_version: u32,
 }
@@ -216,7 +189,6 @@ impl Library {
             handler,
             sycl_version: version(&sycl),
             sycl,
-            path,
         })
     }
 
@@ -249,12 +221,6 @@ impl Library {
         handler.call(function.name, || body(found))
     }
 
-    /// The path of dpctl's library.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The path of the SYCL runtime that it uses.
     #[must_use]
     pub fn sycl_path(&self) -> &Path {
@@ -264,19 +230,6 @@ impl Library {
     /// The SYCL runtime's major version, from its file name; 0 when the name has none.
     pub(super) fn sycl_version(&self) -> u32 {
         self.sycl_version
-    }
-
-    /// Copies a string that dpctl returned, and deletes the original; `None` for null.
-    pub(super) fn take_string(&self, string: *const c_char) -> Option<String> {
-        if string.is_null() {
-            return None;
-        }
-        // SAFETY: dpctl's strings end with NUL and belong to the caller, which deletes this one once, after the copy.
-        unsafe {
-            let copy = CStr::from_ptr(string).to_string_lossy().into_owned();
-            (self.functions.string_delete)(string);
-            Some(copy)
-        }
     }
 }
 

@@ -11,7 +11,6 @@
 //! Sources: the headers `syclinterface/*.h` in dpctl's wheel (0.17 and 0.22); SYCL 2020 specification, "Common reference
 //! semantics"; the extension `sycl_ext_oneapi_backend_level_zero` (which handle `get_native` returns).
 
-mod adapter;
 mod backend;
 mod classes;
 mod context;
@@ -24,8 +23,7 @@ mod poll;
 mod queue;
 mod reference;
 
-pub use adapter::has_second_adapter;
-pub use backend::{Backend, DeviceType};
+pub use backend::Backend;
 pub use classes::{ContextRef, DeviceRef, EventRef, QueueRef};
 pub use error::Error;
 pub use library::{Library, RawRef};

@@ -1,6 +1,5 @@
 //! SYCL queues.
 
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -24,26 +23,6 @@ const POLL_LIMIT: Duration = Duration::from_secs(1);
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 impl QueueRef {
-    /// Makes a queue with default properties, as `dpctl.SyclQueue(context, device)` does.
-    ///
-    /// # Errors
-    /// [`Error::Failed`], for instance when the device does not belong to the context.
-    pub fn create(context: &ContextRef, device: &DeviceRef) -> Result<Self, Error> {
-        let library = context.library();
-        // SAFETY: both references are alive; no error handler and no properties are passed. dpctl catches exceptions, and
-        // returns null or a new reference.
-        unsafe {
-            let queue = (library.functions.queue_create)(
-                context.as_raw(),
-                device.as_raw(),
-                ptr::null_mut(),
-                0,
-            );
-            Self::own(library, queue)
-        }
-        .ok_or(Error::Failed("DPCTLQueue_Create"))
-    }
-
     /// Submits a barrier that waits for an event, and for what is in the queue.
     ///
     /// # Errors

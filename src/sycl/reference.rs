@@ -2,7 +2,6 @@
 
 use std::ffi::{CStr, c_void};
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -33,7 +32,6 @@ pub(super) mod sealed {
     use super::{Functions, RawRef};
 
     type AreEq = unsafe extern "C" fn(RawRef, RawRef) -> bool;
-    type GetHash = unsafe extern "C" fn(RawRef) -> usize;
 
     /// dpctl's functions for a class.
     pub struct Calls {
@@ -41,8 +39,8 @@ pub(super) mod sealed {
         pub(in crate::sycl) copy: unsafe extern "C" fn(RawRef) -> RawRef,
         pub(in crate::sycl) delete: unsafe extern "C" fn(RawRef),
         pub(in crate::sycl) backend: unsafe extern "C-unwind" fn(RawRef) -> c_uint,
-        /// Whether two references are to one object, and its hash, if dpctl compares objects of the class.
-        pub(in crate::sycl) comparison: Option<(AreEq, GetHash)>,
+        /// Whether two references are to one object, if dpctl compares objects of the class.
+        pub(in crate::sycl) are_eq: Option<AreEq>,
     }
 
     pub trait Class {
@@ -138,9 +136,9 @@ impl<C: Class> Reference<C> {
     /// `raw` must point to a SYCL object of class `C` of the SYCL runtime that [`Library::get`] finds.
     #[must_use]
     pub unsafe fn is_same(&self, raw: RawRef) -> bool {
-        match C::calls(self.functions()).comparison {
+        match C::calls(self.functions()).are_eq {
             // SAFETY: both references are alive; SYCL's comparison does not throw.
-            Some((are_eq, _)) => unsafe { are_eq(self.as_raw(), raw) },
+            Some(are_eq) => unsafe { are_eq(self.as_raw(), raw) },
             None => self.as_raw() == raw,
         }
     }
@@ -158,8 +156,7 @@ impl<C: Class> Reference<C> {
     }
 
     /// The library that made the reference.
-    #[must_use]
-    pub fn library(&self) -> &'static Library {
+    pub(super) fn library(&self) -> &'static Library {
         self.0.library
     }
 
@@ -197,17 +194,6 @@ impl<C: Class> PartialEq for Reference<C> {
 }
 
 impl<C: Class> Eq for Reference<C> {}
-
-impl<C: Class> Hash for Reference<C> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let hash = match C::calls(self.functions()).comparison {
-            // SAFETY: the reference is alive; `std::hash` of SYCL's classes hashes a pointer, which does not throw.
-            Some((_, hash)) => unsafe { hash(self.as_raw()) },
-            None => self.as_raw().addr(),
-        };
-        state.write_usize(hash);
-    }
-}
 
 impl<C: Class> fmt::Debug for Reference<C> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zeusm_process::Owned;
 use zeusm_process::memory::Bound;
 
+#[cfg(target_os = "linux")]
+use super::in_place::InPlace;
 use super::{LevelZeroProvider, context_map, exports, pools_enabled};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::history::{self, Failure, Place};
+use crate::history::{self, Action, Failure, Place};
 use crate::kind::UsmKind;
 use crate::pool::{self, Block, Pool, Provider};
 
@@ -46,6 +48,9 @@ struct Direct {
     size: usize,
     /// Whether there may be an export of it.
     has_export: AtomicBool,
+    /// For memory of the program.
+    #[cfg(target_os = "linux")]
+    in_place: Option<InPlace>,
 }
 
 // SAFETY: the pointer is owned, and any thread may free USM.
@@ -94,9 +99,9 @@ impl Allocation {
         } else {
             let pointer = pool::retry_out_of_memory(|| provider.allocate(size, alignment))
                 .map_err(|cause| failed(&provider, &provider.place(), size, alignment, cause))?;
-            let (address, place) = (pointer.addr().get(), provider.place());
-            history::reserved(address, size, &place);
-            history::allocated(|| (address, size), &place, None);
+            let (block, place) = ((pointer.addr().get(), size), provider.place());
+            history::note(Action::Reserve, || block, &place, None);
+            history::note(Action::Allocate, || block, &place, None);
             pointer.as_ptr()
         };
         Ok(Self {
@@ -105,8 +110,49 @@ impl Allocation {
                 pointer,
                 size,
                 has_export: AtomicBool::new(false),
+                #[cfg(target_os = "linux")]
+                in_place: None,
             }))),
         })
+    }
+
+    /// Makes memory of the program host memory of `context`, where it is. `owner` keeps it, and is dropped after its end. Of the
+    /// pages that have the bytes, devices can access all; another process can get none of them.
+    ///
+    /// # Errors
+    /// [`Error::InPlace`] with the cause: the driver lacks the extension, a page is USM already, or Level Zero's result.
+    ///
+    /// # Safety
+    /// The bytes stay where they are, and writable, until `owner` is dropped, and nothing else is mapped there.
+    #[cfg(target_os = "linux")]
+    pub unsafe fn from_host(
+        context: &Context,
+        device: &Device,
+        bytes: NonNull<[u8]>,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Self> {
+        let mut new = Direct {
+            provider: LevelZeroProvider::unpooled(context, device, UsmKind::Host),
+            pointer: ptr::null_mut(),
+            size: bytes.len(),
+            has_export: AtomicBool::new(false),
+            in_place: None,
+        };
+        if !bytes.is_empty() {
+            // SAFETY: the caller vouches for the bytes.
+            new.in_place = Some(unsafe { InPlace::new(context, device, bytes, owner) }?);
+            new.pointer = bytes.cast().as_ptr();
+        }
+        Ok(Self {
+            source: Source::Direct(Box::new(Owned::new(new))),
+        })
+    }
+
+    /// Whether it is memory of the program.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        matches!(&self.source, Source::Direct(direct) if direct.in_place.is_some())
     }
 
     /// Allocates from a pool.
@@ -125,8 +171,11 @@ impl Allocation {
                 alignment,
             );
         }
-        let block = pool
-            .allocate(size, alignment)
+        let allocate = || match pool.provider().is_suspended() {
+            true => Err(Error::Suspended),
+            false => pool.allocate(size, alignment),
+        };
+        let block = allocate()
             .map_err(|cause| failed(pool.provider(), &pool.place(), size, alignment, cause))?;
         Ok(Self::of_block(block))
     }
@@ -210,6 +259,12 @@ impl Allocation {
         self.provider().device()
     }
 
+    /// Whether it is of a pool that can be suspended.
+    #[must_use]
+    pub fn is_suspendable(&self) -> bool {
+        self.provider().is_suspendable()
+    }
+
     /// Whether the memory belongs to a pool.
     #[must_use]
     pub fn is_pooled(&self) -> bool {
@@ -278,10 +333,14 @@ impl Drop for Allocation {
 
 impl Drop for Direct {
     fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        if self.in_place.is_some() {
+            return;
+        }
         if let Some(pointer) = NonNull::new(self.pointer) {
-            let (address, place) = (pointer.addr().get(), self.provider.place());
-            history::freed(|| (address, self.size), &place);
-            history::released(address, self.size, &place);
+            let (block, place) = ((pointer.addr().get(), self.size), self.provider.place());
+            history::note(Action::Free, || block, &place, None);
+            history::note(Action::Release, || block, &place, None);
             // SAFETY: the pointer came from this provider, this is its only owner, and work in flight on it would own a
             // reference to the allocation.
             unsafe { self.provider.free(pointer, self.size) };

@@ -1,11 +1,14 @@
 //! What this process holds of each device's memory, in all pools and outside of them, and the limit of it.
 //!
 //! A driver that gives away more device memory than a discrete GPU has loses the device when a kernel uses it. So a request beyond
-//! the memory, or beyond the limit that the program has set, is refused before the driver is called.
+//! the memory, beyond what all processes have left of it, or beyond the limit that the program has set, is refused before the driver
+//! is called. Requests of several processes at the same moment may still exceed it together.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use zeusm_process::{ForkLock, Mutex, held_at_fork};
+use zeusm_process::{ForkLock, held_at_fork};
 
 use super::UsmKind;
 use crate::device::Device;
@@ -17,8 +20,29 @@ struct Budget {
     device: u64,
     /// The bytes of other memory that is in the device's.
     other: u64,
+    /// The bytes of device memory that were ever given back.
+    returned: u64,
     limit: Option<u64>,
+    /// What was free of a discrete device when the driver told it, less what was allocated since.
+    seen: Option<(Instant, u64)>,
 }
+
+/// What is left of a discrete device's memory for the driver, in bytes: without memory for its queues' commands it ends the process.
+const RESERVE: u64 = 32 << 20;
+
+/// How long an answer of the driver holds for small requests. It takes longer than an allocation.
+const SEEN_FOR: Duration = Duration::from_millis(1);
+
+/// A discrete device's own memory, in bytes.
+#[derive(Clone, Copy)]
+struct Own {
+    size: u64,
+    /// What no process uses, where the driver tells it.
+    free: Option<u64>,
+}
+
+/// The part of a device's memory that Intel's driver keeps for reuse after a process has freed it, in percent. It counts as used.
+const KEPT_BY_DRIVER: u64 = 8;
 
 impl Budget {
     fn held(&self) -> u64 {
@@ -32,8 +56,19 @@ impl Budget {
         }
     }
 
+    /// What was free a moment ago, if that is far more than `size`.
+    fn recently_free(&mut self, size: u64) -> Option<u64> {
+        let (when, free) = self.seen.as_mut()?;
+        let before = *free;
+        let is_enough = when.elapsed() < SEEN_FOR && size <= before / 8;
+        is_enough.then(|| {
+            *free -= size;
+            before
+        })
+    }
+
     /// Whether `size` more bytes are allowed: by the limit, and where device memory has to be in the device's own, by that.
-    fn check(&self, size: u64, own: Option<u64>) -> Result<()> {
+    fn check(&self, size: u64, own: Option<Own>) -> Result<()> {
         let most = |limit: u64, held: u64, of: &'static str| {
             if size <= limit.saturating_sub(held) {
                 return Ok(());
@@ -46,19 +81,25 @@ impl Budget {
             })
         };
         if let Some(limit) = self.limit {
-            most(
-                limit,
-                self.held(),
-                "limit of the process (set_memory_limit)",
-            )?;
+            let of = "limit of the process (set_memory_limit)";
+            most(limit, self.held(), of)?;
         }
-        own.map_or(Ok(()), |own| most(own, self.device, "memory of the device"))
+        let Some(own) = own else { return Ok(()) };
+        most(own.size, self.device, "memory of the device")?;
+        let Some(free) = own.free else { return Ok(()) };
+        // A request beyond what is free makes the driver empty its cache.
+        let kept = self.returned.min(own.size / 100 * KEPT_BY_DRIVER);
+        let is_of_reserve = size <= free && size > free.saturating_sub(RESERVE);
+        if is_of_reserve || size > free.saturating_add(kept) {
+            let (free, held) = (free.saturating_sub(RESERVE), self.device);
+            return Err(Error::DeviceFull { size, free, held });
+        }
+        Ok(())
     }
 }
 
 /// By the devices' handles. A fork's child inherits the memory, and what is held of it.
-static BUDGETS: ForkLock<Mutex<BTreeMap<usize, Budget>>> =
-    ForkLock::new(Mutex::new(BTreeMap::new()));
+static BUDGETS: ForkLock<BTreeMap<usize, Budget>> = ForkLock::new(BTreeMap::new());
 held_at_fork!(BUDGETS);
 
 /// Calls `then` with the device's budget.
@@ -81,11 +122,14 @@ pub(super) struct Reservation<'a> {
 /// Reserves bytes for an allocation.
 ///
 /// # Errors
-/// [`Error::DeviceLimit`].
+/// [`Error::DeviceLimit`], [`Error::DeviceFull`].
 pub(super) fn reserve(device: &Device, kind: UsmKind, size: usize) -> Result<Reservation<'_>> {
     if counts(device, kind) {
         let has_own = kind == UsmKind::Device && !device.is_integrated();
-        let own = has_own.then(|| device.memory_size());
+        let own = has_own.then(|| Own {
+            size: device.memory_size(),
+            free: free(device, size as u64),
+        });
         with(device, |budget| {
             budget.check(size as u64, own)?;
             *budget.of(kind) += size as u64;
@@ -95,9 +139,31 @@ pub(super) fn reserve(device: &Device, kind: UsmKind, size: usize) -> Result<Res
     Ok(Reservation { device, kind, size })
 }
 
+/// The device node of WSL, where the driver has crashed in `zesInit` (docs/gpus.md).
+const WSL_NODE: &str = "/dev/dxg";
+
+/// What no process uses of a discrete device's memory.
+fn free(device: &Device, size: u64) -> Option<u64> {
+    if let Some(free) = with(device, |budget| budget.recently_free(size)) {
+        return Some(free);
+    }
+    if Path::new(WSL_NODE).exists() {
+        return None;
+    }
+    let free = device.memory_state().ok()?.free;
+    let left = free.saturating_sub(size);
+    with(device, |budget| budget.seen = Some((Instant::now(), left)));
+    Some(free)
+}
+
 /// Gives the bytes of an allocation back.
 pub(super) fn release(device: &Device, kind: UsmKind, size: usize) {
     drop(Reservation { device, kind, size });
+    if kind == UsmKind::Device {
+        with(device, |budget| {
+            budget.returned = budget.returned.saturating_add(size as u64);
+        });
+    }
 }
 
 impl Reservation<'_> {
@@ -141,6 +207,12 @@ impl Device {
         with(self, |budget| budget.limit)
     }
 
+    /// What zeusm leaves of a discrete device's memory for the driver's queues, in bytes.
+    #[must_use]
+    pub fn reserved_memory(&self) -> u64 {
+        if self.is_integrated() { 0 } else { RESERVE }
+    }
+
     /// What this process holds of the device's memory through zeusm, in bytes: in all pools, whether in blocks or not, and outside
     /// of them.
     #[must_use]
@@ -161,19 +233,49 @@ mod tests {
         let mut budget = Budget {
             device,
             other,
-            limit: None,
+            ..Budget::default()
         };
+        let own = Some(Own {
+            size: 1000,
+            free: None,
+        });
         assert!(budget.check(u64::MAX, None).is_ok());
-        assert!(budget.check(400, Some(1000)).is_ok());
-        let error = budget.check(401, Some(1000)).unwrap_err();
+        assert!(budget.check(400, own).is_ok());
+        let error = budget.check(401, own).unwrap_err();
         assert!(error.is_out_of_memory());
         budget.limit = Some(1000);
-        assert!(budget.check(100, Some(1000)).is_ok());
-        let error = budget.check(101, Some(1000)).unwrap_err().to_string();
+        assert!(budget.check(100, own).is_ok());
+        let error = budget.check(101, own).unwrap_err().to_string();
         assert!(error.contains("101 more bytes"), "{error}");
         assert!(error.contains("1000 bytes, of which this process holds 900"));
         // A limit below what is held.
         budget.limit = Some(1);
         assert!(budget.check(1, None).is_err());
+    }
+
+    #[test]
+    fn memory_of_other_processes_counts_where_the_driver_tells_it() {
+        const MIB: u64 = 1 << 20;
+        let own = |free| {
+            Some(Own {
+                size: 1000 * MIB,
+                free: Some(free),
+            })
+        };
+        let mut budget = Budget::default();
+        assert!(budget.check(268 * MIB, own(300 * MIB)).is_ok());
+        for more in [269, 300, 301] {
+            let error = budget.check(more * MIB, own(300 * MIB)).unwrap_err();
+            assert!(error.is_out_of_memory());
+        }
+        assert!(budget.check(1, own(MIB)).is_err());
+        // What was freed may be in the driver's cache.
+        budget.returned = 500 * MIB;
+        assert!(budget.check(300 * MIB, own(300 * MIB)).is_err());
+        assert!(budget.check(380 * MIB, own(300 * MIB)).is_ok());
+        assert!(budget.check(381 * MIB, own(300 * MIB)).is_err());
+        budget.returned = 50 * MIB;
+        assert!(budget.check(350 * MIB, own(300 * MIB)).is_ok());
+        assert!(budget.check(351 * MIB, own(300 * MIB)).is_err());
     }
 }

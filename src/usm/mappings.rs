@@ -15,48 +15,27 @@ const PER_ALLOCATION: usize = 4;
 /// How many mappings are left to the rest of the program.
 const RESERVE: usize = 1024;
 
-/// Counts down to the next reading of the system's figures.
-#[derive(Debug)]
-pub(crate) struct Mappings {
-    /// How many allocations may be made before it.
-    budget: AtomicUsize,
-}
-
-impl Mappings {
-    pub(crate) const fn new() -> Self {
-        Self {
-            budget: AtomicUsize::new(0),
-        }
+/// Checks that the process may have the mappings of another allocation. Where the system does not report them, every allocation
+/// may be made. `budget` is the number of those that may be made before the next reading of the system's figures in `proc`.
+///
+/// # Errors
+/// [`Error::TooManyMappings`].
+pub(crate) fn check(budget: &AtomicUsize, proc: &Path) -> Result<()> {
+    let spend = |budget: usize| budget.checked_sub(1);
+    let spent = budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend);
+    if spent.is_ok() {
+        return Ok(());
     }
-
-    /// Checks that the process may have the mappings of another allocation. Where the system does not report them, every
-    /// allocation may be made.
-    ///
-    /// # Errors
-    /// [`Error::TooManyMappings`].
-    pub(crate) fn check(&self) -> Result<()> {
-        self.check_in(Path::new("/proc"))
+    let Some((used, limit)) = read(proc) else {
+        return Ok(());
+    };
+    let left = limit.saturating_sub(used).saturating_sub(RESERVE) / PER_ALLOCATION;
+    if left == 0 {
+        return Err(Error::TooManyMappings { used, limit });
     }
-
-    fn check_in(&self, proc: &Path) -> Result<()> {
-        let spend = |budget: usize| budget.checked_sub(1);
-        let spent = self
-            .budget
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend);
-        if spent.is_ok() {
-            return Ok(());
-        }
-        let Some((used, limit)) = read(proc) else {
-            return Ok(());
-        };
-        let left = limit.saturating_sub(used).saturating_sub(RESERVE) / PER_ALLOCATION;
-        if left == 0 {
-            return Err(Error::TooManyMappings { used, limit });
-        }
-        // A half, as the rest of the program makes mappings meanwhile.
-        self.budget.store(left / 2, Ordering::Relaxed);
-        Ok(())
-    }
+    // A half, as the rest of the program makes mappings meanwhile.
+    budget.store(left / 2, Ordering::Relaxed);
+    Ok(())
 }
 
 /// How many mappings the process has, and may have.

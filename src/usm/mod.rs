@@ -11,17 +11,21 @@ mod budget;
 mod context_map;
 mod default_pools;
 mod exports;
+#[cfg(target_os = "linux")]
+mod in_place;
 mod limits;
 mod mappings;
 mod memory;
 mod provider;
+mod virtual_memory;
 
 pub use allocation::Allocation;
 pub use attributes::PointerAttributes;
-pub use context_map::{UnpooledBlock, unpooled};
+pub use context_map::{UnpooledBlock, is_in_place, is_suspended, unpooled};
 pub use default_pools::pools_enabled;
 pub use memory::{DeviceMemory, HostMemory, Memory, SharedMemory};
 pub use provider::LevelZeroProvider;
+pub(crate) use virtual_memory::Saved;
 
 pub use crate::kind::{Device, Host, HostAccessible, Kind, Shared, UsmKind};
 pub use crate::pool::LARGEST_ALIGNMENT;

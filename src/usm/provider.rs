@@ -1,12 +1,15 @@
 //! Level Zero as a pool's provider.
 
 use std::ffi::c_void;
+use std::path::Path;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use level_zero_sys as sys;
 
-use super::mappings::Mappings;
-use super::{budget, context_map, limits};
+use super::virtual_memory::{Suspension, VirtualMemory};
+use super::{budget, context_map, limits, mappings};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -24,6 +27,8 @@ pub struct LevelZeroProvider {
     kind: UsmKind,
     /// Whether its allocations belong to no pool.
     is_unpooled: bool,
+    /// For a pool that can be suspended.
+    virtual_memory: Option<Arc<VirtualMemory>>,
 }
 
 /// The largest allocation of device memory in bytes that is made for the host's copies; that of a pool's slabs of several blocks.
@@ -39,7 +44,41 @@ impl LevelZeroProvider {
             device: device.clone(),
             kind,
             is_unpooled: false,
+            virtual_memory: None,
         }
+    }
+
+    /// A provider of device memory for a pool that can be [suspended](crate::pool::Pool::suspend): at addresses that stay reserved
+    /// while the physical memory is given back. Level Zero has such memory for devices only. Its clones are suspended with it.
+    #[must_use]
+    pub fn suspendable(context: &Context, device: &Device) -> Self {
+        Self {
+            virtual_memory: Some(Arc::new(VirtualMemory::new(context, device))),
+            ..Self::new(context, device, UsmKind::Device)
+        }
+    }
+
+    /// Whether its memory must not be used, nor allocated.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        self.virtual_memory
+            .as_ref()
+            .is_some_and(|it| it.is_suspended())
+    }
+
+    /// Whether it can be suspended.
+    #[must_use]
+    pub fn is_suspendable(&self) -> bool {
+        self.virtual_memory.is_some()
+    }
+
+    /// Begins to suspend or resume its memory.
+    ///
+    /// # Errors
+    /// [`Error::NotSuspendable`]; [`Error::Suspended`] while another thread does so.
+    pub(crate) fn suspension(&self) -> Result<Suspension<'_>> {
+        let memory = self.virtual_memory.as_ref();
+        memory.ok_or(Error::NotSuspendable)?.change()
     }
 
     /// A provider of allocations that belong to no pool.
@@ -96,9 +135,12 @@ unsafe impl Provider for LevelZeroProvider {
     fn allocate(&self, size: usize, alignment: usize) -> Result<NonNull<c_void>> {
         self.context.check_driver_of(&self.device)?;
         limits::check(&self.device, self.kind, size)?;
+        if let Some(memory) = &self.virtual_memory {
+            return memory.allocate(size, alignment, self.place());
+        }
         if self.kind == UsmKind::Shared && self.device.migrates_shared_memory() {
-            static MAPPINGS: Mappings = Mappings::new();
-            MAPPINGS.check()?;
+            static BUDGET: AtomicUsize = AtomicUsize::new(0);
+            mappings::check(&BUDGET, Path::new("/proc"))?;
         }
         let reserved = budget::reserve(&self.device, self.kind, size)?;
         let library = self.context.library();
@@ -168,6 +210,9 @@ unsafe impl Provider for LevelZeroProvider {
     }
 
     unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
+        if let Some(memory) = &self.virtual_memory {
+            return memory.free(address.addr().get());
+        }
         context_map::unregister(address.addr().get());
         // A failure is ignored, as a drop cannot report it.
         // SAFETY: the caller frees memory of this context, once.

@@ -4,7 +4,6 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::bindings::{self, *};
-use crate::extensions::{self, ze_device_ip_version_ext_t};
 
 /// The head that every extensible structure begins with.
 #[repr(C)]
@@ -16,7 +15,7 @@ pub struct Head {
     pub next: *mut c_void,
 }
 
-/// An extensible structure. The build script implements it for those of the headers and of [`extensions`].
+/// An extensible structure. The build script implements it for those of the headers.
 ///
 /// # Safety
 /// The type is `repr(C)` and begins with the fields of [`Head`].
@@ -57,8 +56,6 @@ unsafe impl Extends<ze_device_mem_alloc_desc_t> for ze_relaxed_allocation_limits
 unsafe impl Extends<ze_host_mem_alloc_desc_t> for ze_relaxed_allocation_limits_exp_desc_t {}
 // SAFETY: Level Zero specification, `ze_external_memory_export_desc_t`.
 unsafe impl Extends<ze_device_mem_alloc_desc_t> for ze_external_memory_export_desc_t {}
-// SAFETY: Level Zero specification, `ze_device_ip_version_ext_t`.
-unsafe impl Extends<ze_device_properties_t> for ze_device_ip_version_ext_t {}
 
 /// The `pNext` of a `Base` with at most one extension, which has to outlive the use of the pointer.
 ///
@@ -83,9 +80,4 @@ unsafe impl Extends<ze_device_properties_t> for ze_device_ip_version_ext_t {}
 /// ```
 pub fn next<Base, E: Extends<Base>>(extension: Option<&E>) -> *const c_void {
     extension.map_or(ptr::null(), |extension| ptr::from_ref(extension).cast())
-}
-
-/// As [`next`], for a structure that the driver fills.
-pub fn next_output<Base, E: Extends<Base>>(extension: &mut E) -> *mut c_void {
-    ptr::from_mut(extension).cast()
 }

@@ -39,6 +39,6 @@ mod library;
 include!(concat!(env!("OUT_DIR"), "/declarations.rs"));
 
 pub use bindings::*;
-pub use chain::{Extends, Head, Structure, next, next_output, structure};
+pub use chain::{Extends, Head, Structure, next, structure};
 pub use functions::Functions;
 pub use library::{Library, LoadError, load, load_from};

@@ -5,7 +5,6 @@ use std::ffi::{CStr, OsString};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use crate::extensions::ExtensionFunctions;
 use crate::functions::{Functions, symbol};
 
 /// The names under which systems install the loader.
@@ -65,7 +64,6 @@ impl LoadError {
 #[derive(Debug)]
 pub struct Library {
     functions: Functions,
-    extensions: ExtensionFunctions,
     handle: libloading::Library,
     path: PathBuf,
 }
@@ -84,12 +82,6 @@ impl Library {
             name: name.to_owned(),
             library: self.path.clone(),
         }
-    }
-
-    /// The functions of specifications that may be newer than the headers.
-    #[must_use]
-    pub fn extensions(&self) -> &ExtensionFunctions {
-        &self.extensions
     }
 
     /// A function that the headers do not declare, for example one of a newer specification.
@@ -153,7 +145,6 @@ unsafe fn open(path: &Path) -> Result<&'static Library, libloading::Error> {
     let handle = unsafe { libloading::Library::new(path) }?;
     Ok(Box::leak(Box::new(Library {
         functions: Functions::of(&handle),
-        extensions: ExtensionFunctions::of(&handle),
         handle,
         path: path.to_owned(),
     })))

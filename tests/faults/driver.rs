@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use zeusm::runtime::Choice;
+use zeusm::runtime::RUNTIME_VARIABLE;
 use zeusm::{Context, Device, Event, Queue, Runtime, sys};
 
 /// The control functions that the library exports in addition to those of Level Zero.
@@ -54,8 +54,9 @@ impl FaultDriver {
 
     /// Selects the library as the runtime of this process.
     pub fn try_serve(&self) -> zeusm::Result<&'static Runtime> {
-        // SAFETY: it is a Level Zero driver.
-        unsafe { Runtime::choose(&Choice::Path(self.path.clone())) }
+        // SAFETY: no other thread of the program runs yet that reads the environment.
+        unsafe { env::set_var(RUNTIME_VARIABLE, &self.path) };
+        Runtime::get()
     }
 
     /// Selects the library as the runtime of this process, which must succeed.

@@ -165,6 +165,41 @@ LINALG = {
 }
 
 
+BFLOAT16 = {
+    "arithmetic": lambda x: (x + x) * x - x / 3,
+    "bits": lambda x: lax.bitcast_convert_type(
+        lax.bitcast_convert_type(x, jnp.uint16) ^ 1, jnp.bfloat16
+    ),
+    "comparisons": lambda x: (x > 3, x == x[::-1], jnp.isnan(x / 0 * 0), jnp.where(x < 2, x, -x)),
+    "exp": lambda x: (
+        jnp.exp(-x),
+        jnp.tanh(x),
+        jnp.ldexp(x, 2),
+        jnp.abs(3 - x),
+        lax.clamp(1.0, x, 3.0),
+    ),
+    "from": lambda x: (x.astype("f4") * 3, x.astype("f2"), x.astype("i4"), x.astype("u1")),
+    "gradient": lambda x: jax.grad(lambda y: jnp.sum(y * y))(x),
+    "largest": lambda x: (jnp.max(x), jnp.argmax(jnp.sin(x)), jnp.sort(-x)),
+    "product": lambda x: x[:48].reshape(6, 8) @ x[:48].reshape(8, 6),
+    "scan": lambda x: lax.scan(lambda c, y: (c * jnp.bfloat16(0.5) + y, c), jnp.bfloat16(0), x)[1],
+    "softmax": jax.nn.softmax,
+    "sum": lambda x: (jnp.sum(x), jnp.cumsum(x[:8])),
+    "to": lambda x: (jnp.arange(300).astype(x.dtype), jnp.float16(x).astype(x.dtype)),
+}
+
+
+@pytest.mark.parametrize("name", BFLOAT16)
+def test_bfloat16(name):
+    """Intel's OpenCL has no such type, so the runtime computes with float32; so does XLA."""
+
+    def function(x):
+        results = jax.tree.leaves(BFLOAT16[name](x.astype(jnp.bfloat16)))
+        return [y.astype("f4") if y.dtype == jnp.bfloat16 else y for y in results]
+
+    compare(function, X[:50] * 7 + 0.5, tolerance=2e-2)
+
+
 @pytest.mark.parametrize("name", LINALG)
 def test_linear_algebra(name):
     compare(LINALG[name], M, tolerance=2e-3)
@@ -248,12 +283,52 @@ def test_jax_takes_an_array_of_zeusm_in_place(kind):
     )
 
 
+def test_jax_takes_transposed_arrays_but_no_gaps():
+    array = zeusm.asarray(np.arange(12, dtype="f4").reshape(3, 4), usm_type="shared")
+    taken = jax.dlpack.from_dlpack(array.T)
+    assert taken.unsafe_buffer_pointer() == array._pointer
+    assert np.array_equal(taken, array.T.copy_to_host())
+    with pytest.raises(jax.errors.JaxRuntimeError, match="striding"):
+        jax.dlpack.from_dlpack(array[:, ::2])
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_narrow_numbers_are_exchanged_in_place(name):
+    dtype = jnp.dtype(name)
+    numbers = np.arange(1, 9).astype(dtype)
+    array = zeusm.asarray(numbers, usm_type="shared")
+    taken = jax.dlpack.from_dlpack(array)
+    assert taken.dtype == dtype
+    assert taken.unsafe_buffer_pointer() == array._pointer
+    given = jax.device_put(numbers, ONEAPI)
+    view = zeusm.from_dlpack(given)
+    assert view.dtype == dtype
+    assert view._pointer == given.unsafe_buffer_pointer()
+    assert view.copy_to_host().tolist() == numbers.tolist()
+
+
 def test_zeusm_takes_an_array_of_jax_in_place():
     given = jax.device_put(np.arange(12, dtype="f4").reshape(3, 4), ONEAPI) + 1
     array = zeusm.from_dlpack(given)
     assert array._pointer == given.unsafe_buffer_pointer()
     assert np.array_equal(array.copy_to_host(), np.arange(12).reshape(3, 4) + 1)
     assert np.array_equal(zeusm.asarray(given).copy_to_host(), np.asarray(given))
+
+
+def test_another_process_opens_an_array_of_jax():
+    """XLA cuts it from a larger allocation, in a context of its own."""
+    given = jax.device_put(np.arange(100, dtype="f4"), ONEAPI) + 1
+    memory = zeusm.from_dlpack(given).base
+    program = (
+        "import sys, zeusm.memory as zm\n"
+        "with zm.IPCMemoryHandle.open(bytes.fromhex(sys.argv[1])) as memory:\n"
+        "    print(memory.tobytes().hex())\n"
+    )
+    with memory.ipc_handle() as handle:
+        assert handle.nbytes == given.nbytes
+        command = [sys.executable, "-c", program, handle.to_bytes().hex()]
+        read = subprocess.run(command, check=True, timeout=300, capture_output=True, text=True)
+    assert bytes.fromhex(read.stdout) == np.asarray(given).tobytes()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 """The results of a Dask worker go from the device to the host, to disk, and back."""
 
+import dataclasses
+import gc
 import os
+import random
 import threading
 
 import numpy as np
@@ -31,6 +34,7 @@ def make(tmp_path):
 @pytest.fixture
 def pool():
     """The pool of device memory, without a limit after the test."""
+    gc.collect()  # What tests before have left.
     pool = zm.get_pool("device")
     yield pool
     pool.set_limit(None)
@@ -82,11 +86,105 @@ def test_any_result_is_stored(make):
     data["memory"] = zm.MemoryUSMDevice(PART)
     data["list"] = [array(2)]
     data["number"] = 3
-    assert list(data.device) == ["memory"]
+    assert list(data.device) == ["memory", "list"]
     assert data["number"] == 3
     assert data["shared"].usm_type == "shared"
     assert is_array(data["list"][0], 2)
     assert type(data["memory"]) is zm.MemoryUSMDevice
+
+
+def test_a_result_that_cannot_be_pickled_stays(make):
+    data = make()
+    data["lock"] = [threading.Lock(), array(4)]
+    assert list(data.device) == []
+    assert is_array(data["lock"][1], 4)
+
+
+@dataclasses.dataclass
+class Result:
+    array: zeusm.UsmArray
+    host: np.ndarray
+    also: object = None
+
+
+NESTED = {
+    "list": lambda part, host: [part, host, part],
+    "tuple": lambda part, host: (part, host, part),
+    "dictionary": lambda part, host: {"part": part, "host": host, "also": part},
+    "dataclass": lambda part, host: Result(part, host, part),
+    "lists in a dictionary": lambda part, host: {1: [[part]], 2: (host,), 3: part},
+}
+
+
+@pytest.mark.parametrize("disk", [False, True])
+@pytest.mark.parametrize("kind", NESTED)
+def test_results_within_others_are_spilled(make, pool, kind, disk):
+    """The parts leave the device, and come back as they were: what was one object is one again."""
+    before = pool.used_bytes()
+    data = make(host_limit=PART // 2 if disk else None)
+    for number in range(6):
+        data[number] = NESTED[kind](array(number), np.full(10, number))
+        assert pool.used_bytes() - before <= 3 * PART
+    assert list(data.device) == [3, 4, 5]
+    assert len(data.host.disk) == (3 if disk else 0)
+    for number in range(6):
+        found = []
+        found.extend(gc.get_referents(data[number], *gc.get_referents(data[number])))
+        found.extend(gc.get_referents(*found))
+        parts = {id(part): part for part in found if isinstance(part, zeusm.UsmArray)}
+        (part,) = parts.values()
+        assert is_array(part, number)
+        assert any(isinstance(host, np.ndarray) and (host == number).all() for host in found)
+    del found, part, parts
+    data.clear()
+    assert pool.used_bytes() == before
+
+
+def test_views_count_by_their_base_once(make, pool):
+    before = pool.used_bytes()
+    data = make()
+    whole = array(7)
+    for number in range(4):
+        data[number] = [whole[number:]]
+    data["whole"] = whole
+    assert data.device.total_weight == PART
+    del whole
+    for key in (0, "whole", 2):
+        del data[key]
+        assert data.device.total_weight == PART
+    for number in range(10, 13):
+        data[number] = array(number)
+    assert list(data.device) == [10, 11, 12]
+    assert pool.used_bytes() - before == 3 * PART
+    for number in (1, 3):
+        assert data[number][0].shape == (PART - number,)
+        assert is_array(data[number][0], 7)
+
+
+def test_the_weight_is_that_of_the_memory_after_any_calls(make):
+    """A model: what is on the device are the results there, each memory once, and at most the limit."""
+    choose = random.Random(3)
+    data = make(device_limit=5 * PART)
+    wholes = {}
+    for _ in range(1500):
+        key = choose.randrange(12)
+        action = choose.random()
+        if action < 0.5:
+            owner = choose.randrange(8)
+            if owner not in wholes or choose.random() < 0.3:
+                wholes[owner] = array(owner)
+            data[key] = [owner, wholes[owner][key:], choose.choice([None, wholes[owner]])]
+            if choose.random() < 0.5:
+                del wholes[owner]
+        elif action < 0.7 and key in data:
+            del data[key]
+        elif key in data:
+            owner, view, _ = data[key]
+            assert is_array(view, owner)
+        parts = [part for value in data.device.values() for part in value[1:] if part is not None]
+        held = {part.base._pointer: part.base.nbytes for part in parts}
+        assert data.device.total_weight == sum(held.values()) <= 5 * PART
+        assert sum(data.device.weights.values()) == data.device.total_weight
 
 
 def test_a_key_is_replaced_and_deleted_wherever_it_is(make):
@@ -158,6 +256,16 @@ def test_a_full_pool_spills_results(make, pool):
     del data, memory
     with pytest.raises(zm.USMAllocationError):
         zm.MemoryUSMDevice(16 * PART)
+
+
+def test_a_full_pool_spills_results_within_others(make, pool):
+    pool.trim()
+    data = make(device_limit="1 GB", pool_limit=pool.total_bytes() + 8 * PART)
+    for number in range(20):
+        data[number] = (array(number), number)
+    for number in range(20):
+        assert data[number][1] == number
+        assert is_array(data[number][0], number)
 
 
 def test_threads_spill_results_of_each_other(make, pool):

@@ -16,4 +16,6 @@ mod random;
 mod scale;
 mod shortage;
 mod stress;
+#[cfg(target_os = "linux")]
+mod suspend;
 mod unshared;

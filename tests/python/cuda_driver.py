@@ -61,8 +61,8 @@ class Driver:
 
     def is_clean(self):
         """Whether the stand-in has no objects of finished copies."""
-        names = ("depth", "primary_users", "pinned", "streams")
-        return [getattr(self.library, f"stand_in_{name}")() for name in names] == [0, 0, 0, 0]
+        names = ("depth", "primary_users", "in_flight")
+        return [getattr(self.library, f"stand_in_{name}")() for name in names] == [0, 0, 0]
 
 
 class CudaArray:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 CPU, CUDA, ONEAPI = 1, 2, 14
-READ_ONLY, IS_COPIED = 1, 2
+READ_ONLY, IS_COPIED, IS_PADDED = 1, 2, 4
 NUMPY_2 = int(np.__version__.split(".")[0]) >= 2
 
 
@@ -127,3 +127,53 @@ class Producer:
 
     def __dlpack_device__(self):
         return self.device
+
+
+class ExchangeApi(ctypes.Structure):
+    """The table of a class, whose functions are called with the GIL, as C extensions call them."""
+
+    place = ctypes.POINTER(ctypes.c_void_p)
+    set_error = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("previous", ctypes.c_void_p),
+        (
+            "allocate",
+            ctypes.PYFUNCTYPE(
+                ctypes.c_int, ctypes.POINTER(Tensor), place, ctypes.c_void_p, set_error
+            ),
+        ),
+        ("from_object", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, place)),
+        ("to_object", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, place)),
+        (
+            "describe",
+            ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor)),
+        ),
+        ("work_stream", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, place)),
+    )
+
+    @classmethod
+    def of(cls, exporter):
+        capsule = exporter.__dlpack_c_exchange_api__
+        return cls.from_address(api.PyCapsule_GetPointer(capsule, b"dlpack_exchange_api"))
+
+    def exported(self, exporter):
+        """The structure of an object, and the function that calls its deleter."""
+        out = ctypes.c_void_p()
+        assert self.from_object(exporter, out) == 0
+        structure = Versioned.from_address(out.value)
+        return structure, lambda: structure.deleter(out.value)
+
+    def imported(self, structure):
+        """The object of a structure, which it takes."""
+        out = ctypes.c_void_p()
+        assert self.to_object(structure, out) == 0
+        taken = ctypes.cast(out, ctypes.py_object).value
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(taken))  # The caller owns a reference.
+        return taken
+
+    def stream(self, device):
+        out = ctypes.c_void_p()
+        assert self.work_stream(*device, out) == 0
+        return out.value

@@ -7,6 +7,7 @@ ACTIONS = ["allocate", "free", "reserve", "release", "trim", "fail"]
 EVENT = ["time", "action", "address", "size", "kind", "device", "pool", "thread", "stack", "hit"]
 BLOCK = ["address", "size", "kind", "device", "pool", "stack", "time"]
 SLAB = ["address", "size", "kind", "device", "pool", "used", "block"]
+OPERATION = ["time", "duration", "name", "device", "queue", "size"]
 SLAB_SIZE = 1 << 20
 
 
@@ -31,7 +32,9 @@ def empty(**changes):
         "failures": [],
         "blocks": {name: [] for name in BLOCK},
         "slabs": {name: [] for name in SLAB},
+        "operations": {name: [] for name in OPERATION},
         "dropped": 0,
+        "dropped_operations": 0,
     } | changes
 
 

@@ -426,3 +426,40 @@ class TestNothing:
         assert array.copy_to_host().shape == (0,)
         with pytest.raises(ValueError, match="touches"):
             memory_class(0).view("u1", (1,))
+
+
+class TestLists:
+    """A list of arrays in USM becomes one array."""
+
+    def test_of_arrays(self, usm_type):
+        host = np.arange(24, dtype="f4").reshape(2, 3, 4)
+        rows = [zeusm.asarray(row, usm_type=usm_type) for row in host]
+        array = zeusm.asarray(rows)
+        assert array.usm_type == usm_type
+        np.testing.assert_array_equal(array.copy_to_host(), host)
+        nested = zeusm.asarray((rows, rows[::-1]), usm_type="host", order="F")
+        assert nested.usm_type == "host"
+        np.testing.assert_array_equal(np.asarray(nested), [host, host[::-1]])
+        single = zeusm.asarray([rows[0].T[1, 2]])
+        assert single.copy_to_host().tolist() == [host[0, 2, 1]]
+
+    def test_with_another_type_fails_as_a_conversion(self):
+        array = zeusm.asarray([1, 2])
+        with pytest.raises(TypeError, match="not converted to float32"):
+            zeusm.asarray([array, array], "f4")
+        with pytest.raises(ValueError, match="without a copy"):
+            zeusm.asarray([array, array], copy=False)
+
+    def test_of_different_shapes_is_numpys(self):
+        array = zeusm.asarray([1, 2], usm_type="host")
+        with pytest.raises(ValueError, match="inhomogeneous"):
+            zeusm.asarray([array, array[:1]])
+        assert zeusm.asarray([array[0], 3.5]).copy_to_host().tolist() == [1, 3.5]
+        with pytest.raises(TypeError, match="copy_to_host"):
+            zeusm.asarray([zeusm.asarray([1, 2]), [3, 4]])
+
+    def test_that_contains_itself(self):
+        items = [zeusm.asarray([1, 2])]
+        items[0] = items
+        with pytest.raises(ValueError, match="sequence"):
+            zeusm.asarray(items)

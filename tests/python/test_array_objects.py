@@ -225,6 +225,26 @@ def test_assignment_of_usm(source, usm_type, layout, value_kind):
         np.testing.assert_array_equal(array.copy_to_host(), expected)
 
 
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (5,), (1, 5), (4, 1), (3, 1, 1), (1, 1, 4, 5), (1, 3, 1, 5)]
+)
+def test_usm_is_broadcast(usm_type, value_kind, shape):
+    values = np.arange(-7, np.prod(shape, dtype=int) - 7, dtype="f4").reshape(shape)
+    for key in (np.s_[...], np.s_[::-1], np.s_[:, 1:, ::1]):
+        expected = np.zeros((3, 4, 5), "f4")
+        array = zeusm.asarray(expected, usm_type=usm_type)
+        try:
+            expected[key] = values
+        except ValueError:
+            with pytest.raises(ValueError, match="broadcast"):
+                array[key] = zeusm.asarray(values, usm_type=value_kind)
+        else:
+            array[key] = zeusm.asarray(values, usm_type=value_kind)
+        np.testing.assert_array_equal(array.copy_to_host(), expected)
+    array[:] = array[0, 0]
+    np.testing.assert_array_equal(array.copy_to_host(), np.broadcast_to(expected[0, 0], (3, 4, 5)))
+
+
 def test_overlapping_assignment(usm_type):
     for target, value in (np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[:], np.s_[::-1]):
         expected = np.arange(1000)
@@ -383,7 +403,8 @@ def test_refused_assignments(usm_type):
         (np.s_[:], 256, OverflowError),
         (np.s_[:], "word", ValueError),
         (np.s_[:], zeusm.asarray(np.arange(4)), ValueError),
-        (np.s_[:], zeusm.asarray(np.arange(1, dtype="u1")), ValueError),
+        (np.s_[:], zeusm.asarray(np.arange(3, dtype="u1")), ValueError),
+        (np.s_[:], zeusm.asarray(np.zeros((2, 1), "u1")), ValueError),
     ]:
         if value == 256 and np.lib.NumpyVersion(np.__version__) < "2.0.0":
             continue  # NumPy 1 wraps the number, with a warning.

@@ -47,7 +47,7 @@ def test_without_dpctl_there_are_times_and_no_ratios(fresh):
     assert "device 64 B" in run.stdout
     assert "so there is no ratio" in run.stdout
     assert " to " not in run.stdout.split("exchange")[0]
-    assert run.stderr == ""  # No bar where it is no terminal.
+    assert run.stderr == ""  # It tells a terminal only.
 
 
 def test_a_wrong_number_of_rounds(fresh):

@@ -1,6 +1,7 @@
 """The benchmarks of `make bench` report the figures that have goals, and the goals are judged correctly."""
 
 import json
+import os
 
 import pytest
 from conftest import ROOT
@@ -20,10 +21,12 @@ def run(monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("program", ["memory", "process", "kernels", "live"])
+@pytest.mark.parametrize("program", ["memory", "allocator", "process", "kernels", "live"])
 def test_a_program_reports_figures(fresh, program):
     pytest.importorskip("dpctl")
-    output = fresh.run(BENCHES / f"{program}.py", env={"ZEUSM_BENCH_ROUNDS": "1"}).stdout
+    output = fresh.run(
+        BENCHES / f"{program}.py", env={"ZEUSM_BENCH_ROUNDS": "1", "PATH": os.environ["PATH"]}
+    ).stdout
     records = [json.loads(line) for line in output.splitlines()]
     known = {
         (figure["group"], figure["name"], figure["unit"])

@@ -49,6 +49,22 @@ static PyObject *from_pointer(PyObject *self, PyObject *arguments)
     return zeusm->from_pointer((void *)pointer, nbytes, (struct DPCTLOpaqueSyclContext *)context, owner == Py_None ? NULL : owner);
 }
 
+static PyObject *allocate(PyObject *self, PyObject *arguments)
+{
+    PyObject *object;
+    unsigned long long size, alignment;
+    const zeusm_pool *pool;
+    if (!PyArg_ParseTuple(arguments, "OKK", &object, &size, &alignment))
+        return NULL;
+    pool = zeusm->pool(object);
+    return pool == NULL ? NULL : PyLong_FromVoidPtr(zeusm->allocate(pool, size, alignment));
+}
+
+static PyObject *release(PyObject *self, PyObject *pointer)
+{
+    return PyLong_FromLong(zeusm->free(PyLong_AsVoidPtr(pointer)));
+}
+
 static PyObject *version(PyObject *self, PyObject *nothing)
 {
     return Py_BuildValue("(iii)", (int)zeusm->major, (int)zeusm->minor, zeusm->size == sizeof(zeusm_api));
@@ -58,6 +74,8 @@ static PyMethodDef methods[] = {
     {"check", check, METH_O, NULL},
     {"describe", describe, METH_O, NULL},
     {"from_pointer", from_pointer, METH_VARARGS, NULL},
+    {"allocate", allocate, METH_VARARGS, NULL},
+    {"free", release, METH_O, NULL},
     {"version", version, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -101,7 +119,7 @@ def c(tmp_path_factory):
 
 
 def test_the_version_is_the_headers(c):
-    assert c.version() == (1, 0, True)
+    assert c.version() == (1, 1, True)
 
 
 def test_memory_is_described(c, memory_class, usm_type):
@@ -305,3 +323,17 @@ class TestCython:
         closed.close()
         with pytest.raises(ValueError, match="closed"):
             functions.GetUsmPointer(closed)
+
+
+def test_memory_of_a_pool(c):
+    pool = zeusm.memory.MemoryPool("shared", limit=1 << 20)
+    pointer = c.allocate(pool, 1000, 4096)
+    assert pointer % 4096 == 0
+    assert zeusm.pointer_attributes(pointer).usm_type == "shared"
+    assert pool.statistics().requested_bytes == 1000
+    assert c.allocate(pool, 1 << 21, 0) == 0
+    assert c.free(pointer) == 0
+    assert pool.used_bytes() == 0
+    assert (c.free(pointer), c.free(0)) == (-1, 0)
+    with pytest.raises(TypeError, match="MemoryPool is needed"):
+        c.allocate(3, 64, 0)

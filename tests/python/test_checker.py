@@ -92,6 +92,17 @@ CORRECT = {
         array = zeusm.asarray([1.0, 2.0])
         assert array.copy_to_host().tolist() == [1.0, 2.0]
     """,
+    "memory in place": """
+        data = bytearray(20_000)
+        memory = zm.MemoryUSMHost.from_host(memoryview(data)[100:5000])
+        memory.memset(3)
+        assert data[100] == 3
+        device = zm.MemoryUSMDevice(20_000)
+        device.copy_from_host(data)
+        device.copy_to_host(data)
+        del memory
+        data.append(1)
+    """,
     "dpnp": """
         import dpnp
         array = dpnp.arange(1000, dtype="f4")

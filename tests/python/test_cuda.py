@@ -15,7 +15,6 @@ from hypothesis.extra import numpy as hnp
 pytestmark = pytest.mark.once
 
 CHUNK = 1 << 20
-PINNED_FROM = 8 << 20
 LAYOUTS = {
     "C": np.s_[:],
     "rows": np.s_[:, 2:5],
@@ -67,7 +66,7 @@ class TestReading:
             array = zeusm.asarray(cuda.array(view))
             np.testing.assert_array_equal(array.copy_to_host(), view)
 
-    @pytest.mark.parametrize("size", [CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 17, PINNED_FROM + 5])
+    @pytest.mark.parametrize("size", [CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 17, 8 * CHUNK + 5])
     def test_several_chunks(self, cuda, usm_type, size):
         host = np.arange(size // 4 + 1, dtype="u4").view("u1")[:size]
         np.testing.assert_array_equal(
@@ -109,7 +108,7 @@ class TestReading:
         array[1::2] = cuda.array(numbers((2, 6)))
         np.testing.assert_array_equal(array[1::2].copy_to_host(), numbers((2, 6)))
         assert not array[::2].copy_to_host().any()
-        with pytest.raises(ValueError, match="neither broadcast nor converted"):
+        with pytest.raises(ValueError, match="needs to be converted"):
             array[0] = cuda.array(numbers(6, "f4"))
 
     def test_arguments(self, cuda):
@@ -219,31 +218,9 @@ class TestCalls:
         attributes = ["cuPointerGetAttribute"] * 3
         assert [call for call in stand_in.calls() if call != "cuInit"] == [
             *["cuPointerGetAttribute", "cuCtxPushCurrent_v2", *attributes],
-            *["cuStreamCreate", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"],
-            *["cuStreamSynchronize", "cuStreamDestroy_v2", "cuCtxPopCurrent_v2"],
+            *["cuMemcpyDtoHAsync_v2", "cuStreamSynchronize(2)", "cuStreamSynchronize(2)"],
+            "cuCtxPopCurrent_v2",
         ]
-
-    def test_the_next_chunk_is_in_flight_while_one_is_used(self, stand_in):
-        zeusm.asarray(stand_in.array(np.zeros(3 * CHUNK, "u1")))
-        calls = stand_in.calls()
-        read, wait = "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"
-        assert [call for call in calls if call in (read, wait)][:6] == [
-            read,
-            read,
-            wait,
-            read,
-            wait,
-            wait,
-        ]
-
-    @pytest.mark.parametrize("size", [PINNED_FROM - 1, PINNED_FROM])
-    def test_chunks_of_large_arrays_are_pinned(self, stand_in, size):
-        there = stand_in.array(np.zeros(size, "u1"))
-        array = zeusm.asarray(there)
-        array.copy_to_device(there)
-        calls = stand_in.calls()
-        pinned = 4 if size == PINNED_FROM else 0
-        assert calls.count("cuMemAllocHost_v2") == calls.count("cuMemFreeHost") == pinned
 
     def test_rows_are_one_copy(self, stand_in):
         zeusm.asarray(stand_in.array(np.zeros((1000, 100), "f4")[:, 50:]))
@@ -268,7 +245,8 @@ class TestCalls:
         there = stand_in.array(np.zeros(3, "u1"), stream=stream)
         stand_in.library.stand_in_produce(stream, there.base, b"new", 3)
         assert zeusm.asarray(there).copy_to_host().tobytes() == b"new"
-        assert stand_in.calls().count(f"cuStreamSynchronize({stream})") == 1
+        own = 2 if stream == 2 else 0
+        assert stand_in.calls().count(f"cuStreamSynchronize({stream})") == 1 + own
 
     @pytest.mark.parametrize("version", [0, 1, 2])
     def test_versions_without_a_stream_wait_for_the_context(self, stand_in, version):
@@ -282,7 +260,7 @@ class TestCalls:
     def test_no_stream_means_no_wait(self, stand_in):
         zeusm.asarray(stand_in.array(numbers(3)))
         waits = [call for call in stand_in.calls() if "Synchronize" in call]
-        assert waits == ["cuStreamSynchronize"] * 2  # Of its own stream.
+        assert waits == ["cuStreamSynchronize(2)"] * 2  # Of the thread's stream.
 
     def test_memory_of_no_context_uses_the_primary_one(self, stand_in):
         there = stand_in.array(numbers(3), alloc="stand_in_alloc_pooled")
@@ -293,9 +271,9 @@ class TestCalls:
 
     def test_every_call_may_fail(self, stand_in):
         """The error names the call, and nothing of a failed copy is left."""
-        there = stand_in.array(np.zeros(PINNED_FROM, "u1"), alloc="stand_in_alloc_pooled", stream=1)
+        there = stand_in.array(np.zeros(CHUNK + 1, "u1"), alloc="stand_in_alloc_pooled", stream=1)
         strided = stand_in.array(np.zeros((9, 600), "u1")[:, :300])
-        array = zeusm.empty(PINNED_FROM, "u1")
+        array = zeusm.empty(CHUNK + 1, "u1")
         for use in (
             lambda: zeusm.asarray(there),
             lambda: array.copy_to_device(there),
@@ -303,15 +281,11 @@ class TestCalls:
         ):
             stand_in.calls()
             use()
-            calls = [
-                call
-                for call in stand_in.calls()
-                if not re.search("Release|Pop|Destroy|FreeHost", call)
-            ]
+            calls = [call for call in stand_in.calls() if not re.search("Release|Pop", call)]
             for number, call in enumerate(calls):
                 after = calls[:number].count(call)
-                if call == "cuStreamSynchronize" and after >= calls.count(call) - 2:
-                    continue  # Of the streams that are destroyed.
+                if call == "cuStreamSynchronize(2)" and after == calls.count(call) - 1:
+                    continue  # At the end, whose result does not matter.
                 stand_in.library.stand_in_fail(call.encode(), 700, after)
                 name = re.sub(r"_v2|\(\d\)", "", call)
                 with pytest.raises(
@@ -322,9 +296,9 @@ class TestCalls:
         use()
 
     def test_an_unknown_result_has_its_number(self, stand_in):
-        stand_in.library.stand_in_fail(b"cuMemAllocHost_v2", 12345, 0)
+        stand_in.library.stand_in_fail(b"cuMemcpyDtoHAsync_v2", 12345, 0)
         with pytest.raises(RuntimeError, match=r"an unknown result \(12345\)"):
-            zeusm.asarray(stand_in.array(np.zeros(PINNED_FROM, "u1")))
+            zeusm.asarray(stand_in.array(np.zeros(CHUNK + 1, "u1")))
 
 
 class TestBadInput:

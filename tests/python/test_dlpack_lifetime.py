@@ -68,6 +68,22 @@ class TestLifetime:
         assert lost(memory)
         del capsule
 
+    def test_a_foreign_deleter_that_releases_the_gil_may_call_it(self, usm_type):
+        """As PyTorch's does at the end of its tensor over an array of zeusm."""
+        array = zeusm.asarray(numbers(9), usm_type=usm_type)
+        alive, capsule = weakref.ref(array), array.__dlpack__()
+        inner = structure_in(capsule)
+        api.PyCapsule_SetName(capsule, b"used_dltensor")
+        address = ctypes.addressof(inner)
+        # The call of a function of C releases the GIL.
+        outer = Exporter(array, deleter=DELETER(lambda _: inner.deleter(address)))
+        outer.array = None
+        taken = zeusm.from_dlpack(outer)
+        del array
+        assert not lost(alive)
+        del taken
+        assert lost(alive)
+
     @pytest.mark.parametrize("form", [Versioned, Unversioned])
     def test_a_foreign_deleter_is_called_once(self, array, form):
         exporter = Exporter(array, form)

@@ -1,18 +1,15 @@
-"""`zeusm info`, and the progress bars of the commands."""
+"""`zeusm info`, and errors of the commands."""
 
-import io
 import json
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 import zeusm
 import zeusm.memory as zm
 from conftest import UNKNOWN_PROCESSOR
 from zeusm._commands.info import size
-from zeusm._progress import progress
 
 pytestmark = pytest.mark.once
 
@@ -92,45 +89,6 @@ def test_the_text_has_a_line_for_each():
 )
 def test_sizes(count, text):
     assert size(count) == text
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that the test moves."""
-    now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    return now
-
-
-def test_a_bar_is_shown_after_a_second_and_cleared(monkeypatch, clock):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    for item in progress(range(10), "working"):
-        assert ("working" in terminal.getvalue()) == (item >= 2)
-        clock[0] += 0.5
-    assert f"[{'#' * 15}{' ' * 15}]  50 %" in terminal.getvalue()
-    assert terminal.getvalue().endswith("\r\x1b[K")
-
-
-def test_items_without_a_length_are_counted(monkeypatch, clock):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    for _ in progress(iter(range(5)), "reading"):
-        clock[0] += 2
-    assert "reading: 4" in terminal.getvalue()
-
-
-def test_fast_work_and_other_files_have_no_bar(monkeypatch, clock):
-    for file, step in [(Terminal(), 0.01), (io.StringIO(), 5)]:
-        monkeypatch.setattr(sys, "stderr", file)
-        for _ in progress([1, 2, 3], "working"):
-            clock[0] += step
-        assert file.getvalue() == ""
 
 
 def test_an_error_of_a_command_keeps_its_output(fresh):

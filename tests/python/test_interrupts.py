@@ -168,33 +168,6 @@ except KeyboardInterrupt:
     assert any(is_interrupted(seconds) for seconds in (3, 12, 36))
 
 
-@pytest.mark.once
-def test_operands_are_kept_if_nothing_can_be_registered_for_the_exit(fresh):
-    result = fresh("""
-import signal
-import sys
-import zeusm.memory as zm
-signal.signal(signal.SIGALRM, signal.default_int_handler)
-def interrupted():
-    memory = zm.MemoryUSMDevice(2 << 30)  # The fill takes longer than the interval of looking for signals.
-    sys.modules["atexit"] = None
-    try:
-        for _ in range(100):
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
-            memory.memset(1)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-try:
-    interrupted()
-except KeyboardInterrupt:
-    print("interrupted")
-# The exit does not wait for the fill, and a driver may crash if it is in flight then.
-zm.MemoryUSMDevice(1 << 20).memset(0)
-    """)
-    assert result.stdout == "interrupted\n"
-    assert "atexit" in result.stderr
-
-
 def test_control_c_ends_the_submission_of_many_regions():
     """Each pair of rows of an array with gaps in five dimensions is a region of its own."""
     program = """

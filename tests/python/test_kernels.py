@@ -1,6 +1,11 @@
 """Kernels of dpnp and numba-dpex on zeusm's memory, compared with NumPy."""
 
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -257,11 +262,72 @@ def test_a_further_mapping_of_the_runtimes_file(fresh):
 @pytest.mark.once
 @pytest.mark.parametrize("letter", "?H")
 def test_a_module_that_crashes_the_optimiser_is_built_without(fresh, letter):
-    """Intel's compiler crashes on the kernel that sorts bytes or words (`test_limits.py`)."""
+    """Intel's compiler crashes on the kernel that sorts bytes or words (`test_limits.py`), or does not end."""
     fresh(f"""
+import os
+
+os.environ["ZEUSM_COMPILER_SECONDS"] = "20"
 import zeusm.memory
 import numpy as np, dpnp
 
 numbers = np.random.default_rng(1).integers(0, 2, 10007).astype("{letter}")
 assert np.array_equal(dpnp.asnumpy(dpnp.sort(dpnp.asarray(numbers))), np.sort(numbers))
 """)
+
+
+INTERRUPTED = """
+import os, signal
+from pathlib import Path
+
+import zeusm
+import dpnp
+
+MARK = b"MARK=" + os.environ["MARK"].encode()
+
+
+def builders():
+    # The processes that build modules, which have inherited the mark: a supervisor and the compiler.
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if int(path.parent.name) != os.getpid() and MARK in path.read_bytes().split(b"\\0"):
+                yield int(path.parent.name)
+        except OSError:  # It has ended.
+            pass
+
+
+one = dpnp.ones(4)
+one + one
+old = sorted(builders())
+assert len(old) == 2
+os.kill(old[1], signal.SIGSTOP)
+print("stopped", flush=True)
+failure = None
+while not isinstance(failure, RuntimeError):
+    try:
+        try:
+            dpnp.sin(one)
+        finally:
+            [None for _ in range(10)]
+    except KeyboardInterrupt as interrupt:  # Without a failure, it was before the call.
+        failure = interrupt.__context__
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+assert abs(float(dpnp.sin(one)[0]) - 0.8415) < 0.001
+while set(old) & set(builders()):
+    pass
+"""
+
+
+@pytest.mark.once
+def test_an_interrupt_ends_the_wait_for_a_module():
+    """The compiler is stopped. It is ended, and a new one builds the same module."""
+    environment = os.environ | {"MARK": str(os.getpid())}
+    command = [sys.executable, "-c", INTERRUPTED]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "stopped\n"
+            while child.poll() is None:
+                time.sleep(2)
+                child.send_signal(signal.SIGINT)
+            assert child.returncode == 0
+        finally:
+            child.kill()

@@ -149,8 +149,8 @@ def test_pointing_at_a_block_names_it(report):
     """Each of a few blocks says its size, address and stack where it is drawn."""
     browser, blocks = report.browser, report.replay.blocks
     left, top, _, _ = box(browser, "#blocks")
-    largest = sorted(range(len(blocks)), key=lambda number: -blocks.size[number])[:200]
-    lived = [n for n in largest if blocks.last[n] - blocks.first[n] > EVENTS / 20][:3]
+    largest = sorted(range(len(blocks)), key=lambda number: -blocks[number].size)[:200]
+    lived = [n for n in largest if blocks[n].last - blocks[n].first > EVENTS / 20][:3]
     for number in lived:
         x, y = browser.evaluate(
             f"(() => {{ const b = zeusmReport.blocks, i = {number}, d = zeusmReport.data.block, v = zeusmReport.view;"
@@ -160,9 +160,9 @@ def test_pointing_at_a_block_names_it(report):
         browser.mouse("mouseMoved", left + x, top + y)
         browser.settle()
         said = text(browser, "blocks-readout")
-        assert f"({blocks.size[number]} bytes)" in said
-        assert f"at {blocks.address[number]:#x}" in said
-        assert f"layer_{blocks.stack[number]} (/home/a/model/layers.py:" in said
+        assert f"({blocks[number].size} bytes)" in said
+        assert f"at {blocks[number].address:#x}" in said
+        assert f"layer_{blocks[number].stack} (/home/a/model/layers.py:" in said
     browser.mouse("mouseMoved", left + 100, top - 100)
 
 

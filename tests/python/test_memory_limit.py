@@ -1,10 +1,12 @@
 """`set_memory_limit`: over all pools and unpooled allocations of a device in the process."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 # Each limit is for a whole process, so the programs run in their own.
 START = """
-import random, threading
+import random, sys, threading
 import zeusm, zeusm.memory as zm
 
 CLASSES = zm.MemoryUSMDevice, zm.MemoryUSMShared, zm.MemoryUSMHost
@@ -25,7 +27,7 @@ def refusal(size, **options):
 
 @pytest.fixture
 def run(fresh):
-    return lambda program, **options: fresh(START + program, **options)
+    return lambda program, *arguments, **options: fresh(START + program, *arguments, **options)
 
 
 @pytest.mark.parametrize("discrete", ["0", "1"])
@@ -66,8 +68,9 @@ zm.MemoryUSMDevice(limit - MIB)
 
 def test_threads_do_not_exceed_the_limit(run):
     run("""
-limit = 64 * MIB
+limit = 40 * MIB  # Less than two of the largest blocks, so that a thread that runs alone is refused, too.
 zm.set_memory_limit(None, limit)
+sys.setswitchinterval(1e-5)
 held, most, refused, lock = 0, 0, 0, threading.Lock()
 
 
@@ -135,6 +138,13 @@ assert left() <= memory // 1000
 assert refusal(memory // 999)
 zm.set_memory_limit(None, 1.0)
 assert refusal(64 * MIB) is None
+for wrong in "1", [0.5]:
+    try:
+        zm.set_memory_limit(None, wrong)
+    except TypeError as error:
+        assert "unless it is a float" in str(error)
+    else:
+        raise AssertionError(wrong)
 """)
 
 
@@ -183,6 +193,50 @@ assert len(kept) <= 4, len(kept)
 """,
         env={"ZEUSM_RUNTIME": "cpu", "ZEUSM_CPU_DISCRETE": "1"},
     )
+
+
+OVERCOMMITMENT = """
+import sys
+import dpnp
+
+choose = random.Random(int(sys.argv[1]))
+zm.set_memory_limit(None, 32 * MIB)
+pool = zm.MemoryPool("device")
+held, refused = [], 0
+for request in range(500):
+    size, value = choose.choice([64, MIB, choose.randrange(1, 12 * MIB)]), request % 127
+    try:
+        memory = zm.MemoryUSMDevice(size, pool=choose.choice([True, False, pool]))
+    except zm.USMAllocationError as error:
+        assert "set_memory_limit" in str(error), error
+        refused += 1
+        for _ in range(choose.randrange(1 + len(held))):
+            held.pop(choose.randrange(len(held)))
+        continue
+    memory.memset_async(value)
+    array = dpnp.from_dlpack(memory.view("u1"))
+    array += 1
+    if held:
+        source, before = choose.choice(held)
+        part = min(size, source.nbytes)
+        memory[:part].copy_from_device_async(source[:part])
+        assert memory[:part].tobytes() == bytes([before]) * part
+        memory.memset_async(value + 1)
+    held.append((memory, value + 1))
+for memory, value in held:
+    assert memory.tobytes() == bytes([value]) * memory.nbytes
+assert refused > 10
+"""
+
+
+@pytest.mark.once
+def test_two_processes_request_too_much_beside_kernels_and_copies(run):
+    """On a discrete GPU it ends in errors, too (`tests/intel/test_overcommitment.py`)."""
+    with ThreadPoolExecutor() as threads:
+        discrete = {"ZEUSM_CPU_DISCRETE": "1"}
+        ends = [threads.submit(run, OVERCOMMITMENT, number, env=discrete) for number in range(2)]
+        for end in ends:
+            end.result()
 
 
 @pytest.mark.parametrize("limit", [-1, -0.1, 1.5, float("nan"), "1 GiB", [1]])

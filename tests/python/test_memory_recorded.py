@@ -13,7 +13,7 @@ from zeusm._pictures.failures import remedy
 from zeusm._pictures.file import load, parse
 from zeusm._pictures.moments import moment
 from zeusm._pictures.page import page
-from zeusm._pictures.replay import replay
+from zeusm._pictures.replay import live_at, replay
 
 pytestmark = pytest.mark.once
 
@@ -50,14 +50,13 @@ def test_the_replay_ends_where_the_recording_did(recorded):
     """The events lead to the blocks and slabs of the file, and to the objects that are held."""
     found, kept = recorded
     assert found.problems == {}
-    blocks, history = found.blocks, found.history
-    live = {blocks.address[number]: blocks.size[number] for number in blocks.live_at(found.end)}
+    history = found.history
+    live = {each.address: each.size for each in live_at(found.blocks, found.end)}
     assert live == dict(zip(history.blocks.address, history.blocks.size, strict=True))
     assert {each._pointer: each.nbytes for each in kept}.items() <= live.items()
-    regions = found.regions
-    held = {regions.address[number]: regions.size[number] for number in regions.live_at(found.end)}
+    held = {each.address: each.size for each in live_at(found.regions, found.end)}
     assert held == dict(zip(history.slabs.address, history.slabs.size, strict=True))
-    assert -1 not in found.region_of
+    assert all(block.region for block in found.blocks)
 
 
 def test_who_held_it(recorded):

@@ -147,10 +147,8 @@ def test_blocks_from_before_the_recording():
     for name, value in (block | {"address": 8192, "size": 30}).items():
         tree["blocks"][name].append(value)
     found = replay(parse(tree))
-    assert sorted(zip(found.blocks.size, found.blocks.first, found.blocks.last, strict=True)) == [
-        (30, -1, 1),
-        (100, -1, 0),
-    ]
+    blocks = sorted((each.size, each.first, each.last) for each in found.blocks)
+    assert blocks == [(30, -1, 1), (100, -1, 0)]
     assert moment(found, -1).size == 130
     assert moment(found, found.end).size == 30
     assert found.peaks == {None: -1, 0: -1}
@@ -331,7 +329,7 @@ def test_the_command(save, name):
         ({"format": "other"}, 'it is not an allocation history: "format" is not'),
         ({"version": 2}, "it is of version 2, and this zeusm reads up to version 1"),
         ({"version": True}, '"version" is bool, not int'),
-        ({"events": {}}, '"time" is missing'),
+        ({"events": {}}, '"address" is missing'),
         ({"stacks": [[0]]}, '"stacks[0]" has 0, which is out of range'),
         ({"kinds": [1]}, '"kinds" is not a list of strings'),
         ({"dropped": -1}, '"dropped" is -1, which is out of range'),

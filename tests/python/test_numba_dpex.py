@@ -1,7 +1,11 @@
 """Kernels of numba-dpex accept a `UsmArray` without a conversion."""
 
 import gc
+import os
+import subprocess
+import sys
 import weakref
+from pathlib import Path
 
 import dpctl
 import numpy as np
@@ -13,6 +17,7 @@ from zeusm import _numba
 numba_dpex = pytest.importorskip(
     "numba_dpex", reason="numba-dpex is not in this environment; .venv-numba-dpex has it"
 )
+import dpctl.memory  # noqa: E402
 import dpctl.tensor  # noqa: E402
 import numba  # noqa: E402
 
@@ -353,3 +358,74 @@ class TestRecords:
         array = zeusm.empty(N, dtype=[("x", "f4"), ("y", "f4")])
         with pytest.raises(TypeError, match="takes no records; give it a field, one of x, y"):
             run(array, array)
+
+
+def test_launches_in_a_context_of_several_devices_grow_the_process(fresh):
+    """A row of docs/limits.md: it is obsolete when this fails."""
+    fresh("""
+import zeusm, dpnp
+
+x = dpnp.ones(8)
+assert len(x.sycl_context.get_devices()) == 2
+
+
+def grown(launches):
+    def resident():
+        return int(open("/proc/self/statm").read().split()[1]) * 4096
+
+    before = resident()
+    for number in range(launches):
+        dpnp.add(x, 1, out=x)
+        if number % 100 == 0:
+            x.sycl_queue.wait()
+    return resident() - before
+
+
+grown(3000)
+assert grown(5000) > 5000 * 50
+""")
+
+
+def test_a_wait_in_the_order_of_a_queue_hangs():
+    """A row of docs/limits.md, on a device that is not zeusm's: it is obsolete when this fails."""
+    program = """
+import dpctl, dpctl.tensor, numba_dpex
+
+@numba_dpex.kernel
+def increment(item, x):
+    x[item.get_id(0)] += 1
+
+queue = dpctl.SyclQueue("opencl:cpu", property="in_order")
+x = dpctl.tensor.zeros(9, dtype="i8", sycl_queue=queue)
+numba_dpex.call_kernel(increment, numba_dpex.Range(9), x)
+print("begun", flush=True)
+for _ in range(20):
+    numba_dpex.call_kernel_async(increment, numba_dpex.Range(9), (), x)
+    numba_dpex.call_kernel(increment, numba_dpex.Range(9), x)
+"""
+    library = Path(sys.prefix, "lib", "libintelocl.so")
+    environment = os.environ | {"OCL_ICD_FILENAMES": str(library)}
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "begun\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(timeout=10)
+        finally:
+            child.kill()
+
+
+def test_a_command_does_not_wait_for_an_event_of_another_device():
+    """A row of docs/limits.md: it is obsolete when this fails."""
+    here, there = (dpctl.SyclQueue(f"level_zero:{kind}") for kind in ("gpu", "cpu"))
+    source = np.ones(64 << 20, "u1")
+    target = dpctl.memory.MemoryUSMDevice(source.size, queue=here)
+
+    def is_early():
+        copied = here.memcpy_async(target, source, source.size)
+        there.submit_barrier([copied]).wait()
+        state = copied.execution_status
+        here.wait()
+        return state != dpctl.event_status_type.complete
+
+    assert any(is_early() for _ in range(20))

@@ -133,7 +133,7 @@ class TestFields:
         array[0] = zeusm.asarray(host[1], usm_type=usm_type)
         host[0] = host[1]
         assert same(array, host)
-        with pytest.raises(ValueError, match="neither broadcast nor converted"):
+        with pytest.raises(ValueError, match="needs to be converted"):
             array[:2] = zeusm.asarray(records(ALIGNED, 2))
 
     def test_strides_count_elements_where_they_can(self):

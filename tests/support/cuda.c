@@ -106,21 +106,21 @@ enum { ROOM = 4096 };
 static struct block {
     char *base;
     size_t size;
-    int pooled, pinned;
+    int pooled;
 } blocks[ROOM];
 
-static struct block *block_of(uintptr_t address, size_t size, int pinned) {
+static struct block *block_of(uintptr_t address, size_t size) {
     for (int i = 0; i < ROOM; i++) {
         uintptr_t base = (uintptr_t)blocks[i].base;
-        if (base && blocks[i].pinned == pinned && base <= address && address + size <= base + blocks[i].size)
+        if (base && base <= address && address + size <= base + blocks[i].size)
             return &blocks[i];
     }
     return NULL;
 }
-static result allocate(void **base, size_t size, int pooled, int pinned) {
+static result allocate(void **base, size_t size, int pooled) {
     for (int i = 0; i < ROOM; i++) {
         if (!blocks[i].base) {
-            blocks[i] = (struct block){malloc(size), size, pooled, pinned};
+            blocks[i] = (struct block){malloc(size), size, pooled};
             memset(blocks[i].base, 0xee, size);
             *base = blocks[i].base;
             return SUCCESS;
@@ -128,16 +128,16 @@ static result allocate(void **base, size_t size, int pooled, int pinned) {
     }
     return OUT_OF_MEMORY;
 }
-static void release(uintptr_t address, int pinned) {
-    struct block *found = block_of(address, 1, pinned);
+static void release(uintptr_t address) {
+    struct block *found = block_of(address, 1);
     CHECK(found && (uintptr_t)found->base == address);
     free(found->base);
     *found = (struct block){0};
 }
-result cuMemAlloc_v2(pointer *base, size_t size) { return allocate((void **)base, size, 0, 0); }
-result stand_in_alloc_pooled(pointer *base, size_t size) { return allocate((void **)base, size, 1, 0); }
+result cuMemAlloc_v2(pointer *base, size_t size) { return allocate((void **)base, size, 0); }
+result stand_in_alloc_pooled(pointer *base, size_t size) { return allocate((void **)base, size, 1); }
 result cuMemFree_v2(pointer base) {
-    release(base, 0);
+    release(base);
     return SUCCESS;
 }
 result cuMemcpyHtoD_v2(pointer to, const void *from, size_t size) {
@@ -148,27 +148,10 @@ result cuMemcpyDtoH_v2(void *to, pointer from, size_t size) {
     memcpy(to, (void *)from, size);
     return SUCCESS;
 }
-result cuMemAllocHost_v2(void **base, size_t size) {
-    CALLED();
-    CHECK(depth > 0 && size > 0);
-    return allocate(base, size, 0, 1);
-}
-result cuMemFreeHost(void *base) {
-    called(__func__);
-    CHECK(depth > 0);
-    release((uintptr_t)base, 1);
-    return SUCCESS;
-}
-int stand_in_pinned(void) {
-    int count = 0;
-    for (int i = 0; i < ROOM; i++)
-        count += blocks[i].base && blocks[i].pinned;
-    return count;
-}
 result cuPointerGetAttribute(void *answer, int which, pointer address) {
     CALLED();
     CHECK(initialised);
-    struct block *found = block_of(address, 1, 0);
+    struct block *found = block_of(address, 1);
     if (!found)
         return INVALID_VALUE;
     switch (which) {
@@ -182,9 +165,9 @@ result cuPointerGetAttribute(void *answer, int which, pointer address) {
     return INVALID_VALUE;
 }
 
-/* Whether the bytes are in one pinned block, or in memory that is no block's. */
+/* Whether the bytes are in memory that is no block's. */
 static int is_host(uintptr_t address, size_t size) {
-    return block_of(address, size, 1) || (!block_of(address, 1, 1) && !block_of(address, 1, 0));
+    return !block_of(address, 1) && !block_of(address + size - 1, 1);
 }
 
 /* --- streams, whose copies are deferred --- */
@@ -212,13 +195,16 @@ struct stream {
     } *tasks;
     size_t count;
 };
-static int streams;
-/* The producer's streams, by handle: the default ones and one more. Each has a copy that its synchronisation executes. */
-static struct stream producer[4];
+/* The streams, by handle: the default ones and one more. A stream may have copies of the producer, too. */
+static struct stream streams[4];
 
 static void add(struct stream *stream, struct task task) {
     stream->tasks = realloc(stream->tasks, (stream->count + 1) * sizeof task);
     stream->tasks[stream->count++] = task;
+}
+static struct stream *stream_of(void *handle) {
+    CHECK(handle != NULL && (uintptr_t)handle < 4);
+    return &streams[(uintptr_t)handle];
 }
 static void run(struct stream *stream) {
     for (size_t i = 0; i < stream->count; i++)
@@ -228,57 +214,40 @@ static void run(struct stream *stream) {
     stream->count = 0;
 }
 void stand_in_produce(uintptr_t stream, pointer to, const void *from, size_t size) {
-    CHECK(stream < 4);
     void *kept = malloc(size);
     memcpy(kept, from, size);
-    add(&producer[stream], (struct task){(char *)to, kept, 0, 0, size, 1});
-}
-result cuStreamCreate(void **stream, unsigned flags) {
-    CALLED();
-    CHECK(depth > 0 && flags == 1);
-    *stream = calloc(1, sizeof(struct stream));
-    streams++;
-    return SUCCESS;
+    add(stream_of((void *)stream), (struct task){(char *)to, kept, 0, 0, size, 1});
 }
 result cuStreamSynchronize(void *stream) {
-    if ((uintptr_t)stream < 4) {
-        char name[64];
-        snprintf(name, sizeof name, "%s(%d)", __func__, (int)(uintptr_t)stream);
-        result answer = called(name);
-        CHECK(stream != NULL);
-        run(&producer[(uintptr_t)stream]);
-        return answer;
-    }
-    result answer = called(__func__);
-    run(stream); /* A failed wait is for complete copies, too. */
+    char name[64];
+    snprintf(name, sizeof name, "%s(%d)", __func__, (int)(uintptr_t)stream);
+    result answer = called(name);
+    run(stream_of(stream)); /* A failed wait is for complete copies, too. */
     return answer;
 }
-result cuStreamDestroy_v2(void *stream) {
-    called(__func__);
-    CHECK(((struct stream *)stream)->count == 0);
-    free(((struct stream *)stream)->tasks);
-    free(stream);
-    streams--;
-    return SUCCESS;
+int stand_in_in_flight(void) {
+    int count = 0;
+    for (int i = 0; i < 4; i++)
+        count += streams[i].count > 0;
+    return count;
 }
-int stand_in_streams(void) { return streams; }
 result cuCtxSynchronize(void) {
     CALLED();
     CHECK(depth > 0);
     for (int i = 0; i < 4; i++)
-        run(&producer[i]);
+        run(&streams[i]);
     return SUCCESS;
 }
 result cuMemcpyDtoHAsync_v2(void *to, pointer from, size_t size, void *stream) {
     CALLED();
-    CHECK(depth > 0 && block_of(from, size, 0) && is_host((uintptr_t)to, size));
-    add(stream, (struct task){to, (char *)from, 0, 0, size, 1});
+    CHECK(depth > 0 && block_of(from, size) && is_host((uintptr_t)to, size));
+    add(stream_of(stream), (struct task){to, (char *)from, 0, 0, size, 1});
     return SUCCESS;
 }
 result cuMemcpyHtoDAsync_v2(pointer to, const void *from, size_t size, void *stream) {
     CALLED();
-    CHECK(depth > 0 && block_of(to, size, 0) && is_host((uintptr_t)from, size));
-    add(stream, (struct task){(char *)to, from, 0, 0, size, 1});
+    CHECK(depth > 0 && block_of(to, size) && is_host((uintptr_t)from, size));
+    add(stream_of(stream), (struct task){(char *)to, from, 0, 0, size, 1});
     return SUCCESS;
 }
 result cuMemcpy2DAsync_v2(const struct rows *rows, void *stream) {
@@ -291,8 +260,8 @@ result cuMemcpy2DAsync_v2(const struct rows *rows, void *stream) {
     uintptr_t to = down ? (uintptr_t)rows->to_host : rows->to_device;
     size_t from_size = (rows->height - 1) * rows->from_pitch + rows->width;
     size_t to_size = (rows->height - 1) * rows->to_pitch + rows->width;
-    CHECK(down ? block_of(from, from_size, 0) && is_host(to, to_size) : block_of(to, to_size, 0) && is_host(from, from_size));
-    add(stream, (struct task){(char *)to, (char *)from, rows->to_pitch, rows->from_pitch, rows->width, rows->height});
+    CHECK(down ? block_of(from, from_size) && is_host(to, to_size) : block_of(to, to_size) && is_host(from, from_size));
+    add(stream_of(stream), (struct task){(char *)to, (char *)from, rows->to_pitch, rows->from_pitch, rows->width, rows->height});
     return SUCCESS;
 }
 /* For the tests on a real device, which make a context of their own. */

@@ -9,9 +9,11 @@
 //! - `XE_SIM_SLOW=7`: each copy, fill, post-sync write and store of a register is delayed by up to a millisecond; the value is
 //!   the random seed.
 //! - `XE_SIM_VRAM=268435456`: the size of the device-local memory (VRAM).
+//! - `XE_SIM_VRAM_USED=/run/used`: a file of 8 zero bytes, in which all processes count the VRAM in use.
 //! - `XE_SIM_BAR=268435456`: the size of the host-visible part of VRAM (small BAR).
 
 use std::ffi::{CStr, c_char, c_int};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::mem;
 use std::num::{NonZeroU64, ParseIntError};
 use std::ops::Range;
@@ -22,6 +24,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::io::Errno;
 
 use crate::report::{say, value};
 use crate::settings;
@@ -31,24 +34,25 @@ const FAIL: &str = "XE_SIM_FAIL";
 const STOP: &str = "XE_SIM_STOP";
 const SLOW: &str = "XE_SIM_SLOW";
 const VRAM: &str = "XE_SIM_VRAM";
+const VRAM_USED: &str = "XE_SIM_VRAM_USED";
 const BAR: &str = "XE_SIM_BAR";
 
 /// The name of mappings of the device node among the requests.
 pub(crate) const MAPPING: &str = "mmap";
 
-const ERRORS: [(&str, i32); 12] = [
-    ("EACCES", libc::EACCES),
-    ("EAGAIN", libc::EAGAIN),
-    ("EBUSY", libc::EBUSY),
-    ("ECANCELED", libc::ECANCELED),
-    ("EFAULT", libc::EFAULT),
-    ("EINTR", libc::EINTR),
-    ("EINVAL", libc::EINVAL),
-    ("EIO", libc::EIO),
-    ("ENODEV", libc::ENODEV),
-    ("ENOMEM", libc::ENOMEM),
-    ("ENOSPC", libc::ENOSPC),
-    ("ETIME", libc::ETIME),
+const ERRORS: [(&str, Errno); 12] = [
+    ("EACCES", Errno::ACCESS),
+    ("EAGAIN", Errno::AGAIN),
+    ("EBUSY", Errno::BUSY),
+    ("ECANCELED", Errno::CANCELED),
+    ("EFAULT", Errno::FAULT),
+    ("EINTR", Errno::INTR),
+    ("EINVAL", Errno::INVAL),
+    ("EIO", Errno::IO),
+    ("ENODEV", Errno::NODEV),
+    ("ENOMEM", Errno::NOMEM),
+    ("ENOSPC", Errno::NOSPC),
+    ("ETIME", Errno::TIME),
 ];
 const LONGEST_DELAY_US: u64 = 1000;
 /// With less, Intel's driver creates no command list, or crashes.
@@ -69,8 +73,8 @@ pub(crate) fn check() -> Result<(), String> {
 /// An injected failure of requests.
 struct Failure {
     request: String,
-    /// The `errno`; `None` aborts the process.
-    error: Option<i32>,
+    /// `None` aborts the process.
+    error: Option<Errno>,
     /// The indices of the failing requests, from zero.
     which: Range<u64>,
     seen: u64,
@@ -134,7 +138,7 @@ pub unsafe extern "C" fn xe_sim_fail(text: *const c_char) -> c_int {
 }
 
 /// Counts a request. Returns the error with which it must fail, if any.
-pub(crate) fn fails(request: &str) -> Option<i32> {
+pub(crate) fn fails(request: &str) -> Option<Errno> {
     let mut failure = failure().lock();
     let failure = failure
         .as_mut()
@@ -205,7 +209,9 @@ pub(crate) fn delay() {
     static SEEN: AtomicU64 = AtomicU64::new(0);
     if let Some(seed) = *SEED.get_or_init(|| value(SLOW)) {
         let step = seed.wrapping_add(SEEN.fetch_add(1, Ordering::Relaxed));
-        thread::sleep(Duration::from_micros(scatter(step) % LONGEST_DELAY_US));
+        // A hash is a pseudo-random number, and the same in each run.
+        let random = BuildHasherDefault::<DefaultHasher>::new().hash_one(step);
+        thread::sleep(Duration::from_micros(random % LONGEST_DELAY_US));
     }
 }
 
@@ -214,15 +220,12 @@ pub(crate) fn vram() -> Option<u64> {
     value(VRAM)
 }
 
+/// The file in which processes count the VRAM in use, if they share it.
+pub(crate) fn vram_used() -> Option<String> {
+    settings::get(VRAM_USED)
+}
+
 /// The size of the host-visible part of VRAM, if it is limited.
 pub(crate) fn bar() -> Option<u64> {
     value(BAR).map(NonZeroU64::get)
-}
-
-/// Maps a counter to a pseudo-random number (the finalizer of SplitMix64).
-fn scatter(number: u64) -> u64 {
-    let mut bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }

@@ -3,7 +3,9 @@
 
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 
-use crate::kernel::{self, Errno};
+use rustix::io::Errno;
+
+use crate::kernel;
 use crate::machine::{self, Slot};
 
 /// The ioctl type of DRM drivers.
@@ -25,7 +27,7 @@ fn gpu(descriptor: c_int) -> Option<&'static Slot> {
 
 fn refuse(error: Errno) {
     // SAFETY: the function returns the address of the thread's errno.
-    unsafe { *libc::__errno_location() = error.0 };
+    unsafe { *libc::__errno_location() = error.raw_os_error() };
 }
 
 /// `ioctl` of the C library.

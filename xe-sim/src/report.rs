@@ -3,7 +3,7 @@
 use std::fmt::{Arguments, Display};
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
 use std::process;
 use std::str::FromStr;
 
@@ -34,24 +34,27 @@ pub(crate) fn not_simulated(what: Arguments<'_>) -> ! {
     process::abort()
 }
 
+/// Reports the flags of a request that are not among those that are simulated.
+pub(crate) fn check_flags(request: &str, flags: u32, simulated: u32) {
+    let unknown = flags & !simulated;
+    if unknown != 0 {
+        not_simulated(format_args!("{request} with flags {unknown:#x}"));
+    }
+}
+
 /// The parsed value of a variable. A malformed value aborts the process, because a run without the requested fault would
 /// prove nothing.
 pub(crate) fn value<T: FromStr<Err: Display>>(name: &str) -> Option<T> {
     settings::parse(name).unwrap_or_else(|why| not_simulated(format_args!("{why}")))
 }
 
-/// Runs the body of a thread. A panic in it is reported like an unsupported operation: with the thread gone, the program would
-/// wait for it without end.
-pub(crate) fn guarded(thread: &str, body: impl FnOnce()) {
-    // The process ends after a panic, so no broken state is observed.
-    if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(body)) {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref().copied());
-        not_simulated(format_args!(
-            "{thread} panicked: {}",
-            text.unwrap_or("no message")
-        ));
-    }
+/// Has panics of the simulator reported like an unsupported operation: with its thread gone, the program would wait for it
+/// without end.
+pub(crate) fn report_panics() {
+    panic::set_hook(Box::new(|panic| {
+        let text = panic.payload_as_str().unwrap_or("no message");
+        not_simulated(format_args!("the simulator panicked: {text}"));
+    }));
 }
 
 /// Appends a line to a file.
@@ -93,13 +96,11 @@ mod tests {
         let told = in_child(
             "report::tests::a_panic_of_a_thread_is_reported_and_ends_the_process",
             || {
-                let thread = || guarded("a thread", || panic!("index {}", 7));
-                let _ = std::thread::spawn(thread).join();
+                report_panics();
+                let _ = std::thread::spawn(|| panic!("index {}", 7)).join();
             },
         );
-        assert!(
-            told.contains("not simulated: a thread panicked: index 7"),
-            "{told}"
-        );
+        let expected = "not simulated: the simulator panicked: index 7";
+        assert!(told.contains(expected), "{told}");
     }
 }

@@ -31,18 +31,6 @@ pub unsafe fn output<'a, T>(pointer: *mut T) -> ZeResult<&'a mut T> {
     Ok(unsafe { &mut *pointer })
 }
 
-/// As [`output`], for a pointer that may be null.
-///
-/// # Safety
-/// As for [`output`].
-pub unsafe fn optional_output<'a, T>(pointer: *mut T) -> ZeResult<Option<&'a mut T>> {
-    if pointer.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: the caller vouches for the pointer.
-    unsafe { output(pointer) }.map(Some)
-}
-
 /// Borrows an input array; null with a length is `code`.
 ///
 /// # Safety
@@ -67,18 +55,10 @@ pub unsafe fn input_array<'a, T>(
 /// `count` must be null or valid, and `items`, when it is not null, must have room for `*count` values.
 pub unsafe fn enumerate<T: Copy>(count: *mut u32, items: *mut T, all: &[T]) -> ZeResult {
     // SAFETY: the caller vouches for `count`.
-    let count = unsafe { output(count) }?;
-    let total = u32::try_from(all.len()).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
-    if *count == 0 || *count > total {
-        let room = *count;
-        *count = total;
-        if room == 0 {
-            return Ok(());
-        }
-    }
-    if !items.is_null() {
+    let room = unsafe { room(count, all.len()) }?;
+    if room > 0 && !items.is_null() {
         check(items)?;
-        for (index, item) in all.iter().take(*count as usize).enumerate() {
+        for (index, item) in all.iter().take(room).enumerate() {
             // SAFETY: the caller vouches for room for `*count` values.
             unsafe { items.add(index).write(*item) };
         }
@@ -96,18 +76,27 @@ pub unsafe fn enumerate_structures<'a, T: Structure>(
     total: usize,
 ) -> ZeResult<Vec<&'a mut T>> {
     // SAFETY: the caller vouches for `count`.
-    let count = unsafe { output(count) }?;
-    let room = *count as usize;
-    if room == 0 || room > total {
-        *count = u32::try_from(total).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
-    }
-    if items.is_null() {
-        return Ok(Vec::new());
-    }
+    let room = unsafe { room(count, total) }?;
+    let room = if items.is_null() { 0 } else { room };
     // SAFETY: the caller vouches for room for that many structures, each returned once.
-    (0..room.min(total))
+    (0..room)
         .map(|index| unsafe { output_structure(items.add(index)) })
         .collect()
+}
+
+/// How many of `total` items to fill. Writes the total, where there is room for none or for more.
+///
+/// # Safety
+/// `count` must be null or valid.
+unsafe fn room(count: *mut u32, total: usize) -> ZeResult<usize> {
+    // SAFETY: the caller vouches for `count`.
+    let count = unsafe { output(count) }?;
+    let total = u32::try_from(total).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
+    let room = *count;
+    if room == 0 || room > total {
+        *count = total;
+    }
+    Ok(room.min(total) as usize)
 }
 
 fn check<T>(pointer: *const T) -> ZeResult {
@@ -163,13 +152,13 @@ pub struct Link<'a, const IS_OUTPUT: bool = false> {
 impl<'a, const IS_OUTPUT: bool> Link<'a, IS_OUTPUT> {
     /// Which structure it is.
     pub fn stype(&self) -> sys::ze_structure_type_t {
-        // SAFETY: the caller of `links` vouches for the head.
+        // SAFETY: the caller of `chain` vouches for the head.
         unsafe { (*self.head.as_ptr()).stype }
     }
 
     /// The structure, to be read, if it is a `T`.
-    pub fn input<T: Structure>(self) -> Option<&'a T> {
-        // SAFETY: the stype tells the structure, for which the caller of `links` vouches.
+    pub fn input<T: Structure>(&self) -> Option<&'a T> {
+        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches.
         self.is::<T>().then(|| unsafe { self.head.cast().as_ref() })
     }
 
@@ -181,32 +170,16 @@ impl<'a, const IS_OUTPUT: bool> Link<'a, IS_OUTPUT> {
 impl<'a> Link<'a, true> {
     /// The structure, to be written, if it is a `T`.
     pub fn output<T: Structure>(self) -> Option<&'a mut T> {
-        // SAFETY: the stype tells the structure, for which the caller of `links` vouches; each link is returned once.
+        // SAFETY: the stype tells the structure, for which the caller of `chain` vouches; each link is returned once.
         self.is::<T>().then(|| unsafe { self.head.cast().as_mut() })
     }
 }
 
-/// The structures chained behind `next`, to be read.
+/// The structures chained behind `next`.
 ///
 /// # Safety
 /// Each link must be null or point to the structure that its `stype` names, which is used through the chain only.
-pub unsafe fn chain<'a>(next: *const c_void) -> impl Iterator<Item = Link<'a>> {
-    // SAFETY: the caller vouches for the chain.
-    unsafe { links(next) }
-}
-
-/// As [`chain`], to be written.
-///
-/// # Safety
-/// As for [`chain`].
-pub unsafe fn chain_of_output<'a>(next: *const c_void) -> impl Iterator<Item = Link<'a, true>> {
-    // SAFETY: the caller vouches for the chain.
-    unsafe { links(next) }
-}
-
-/// # Safety
-/// As for [`chain`].
-unsafe fn links<'a, const IS_OUTPUT: bool>(
+pub unsafe fn chain<'a, const IS_OUTPUT: bool>(
     next: *const c_void,
 ) -> impl Iterator<Item = Link<'a, IS_OUTPUT>> {
     let mut next = next.cast_mut().cast::<Head>();

@@ -6,9 +6,7 @@ use std::ops::{Deref, DerefMut};
 use level_zero_sys as sys;
 use sys::{Head, Structure};
 
-use super::arguments::{
-    Link, chain, chain_of_output, input, input_structure, optional_output, output, output_structure,
-};
+use super::arguments::{Link, chain, input, input_structure, output, output_structure};
 use super::result::{ZeResult, ensure};
 
 /// An argument as the body of an entry point takes it, from the raw one. A raw one may also be taken as it is.
@@ -76,13 +74,19 @@ impl<'a, T: Structure> In<'a, T> {
         // SAFETY: every Structure begins with a Head, and who made the argument vouched for the chain.
         unsafe { chain((*std::ptr::from_ref(self.0).cast::<Head>()).next) }
     }
+
+    /// The `U` behind it.
+    pub fn extension<U: Structure>(&self) -> Option<&'a U> {
+        self.chain().find_map(|link| link.input())
+    }
 }
 
 impl<T: Structure> Out<'_, T> {
-    /// The structures behind it.
-    pub fn chain(&mut self) -> impl Iterator<Item = Link<'_, true>> {
-        // SAFETY: as for an input; while the links live, the structure is borrowed, so that there are no others.
-        unsafe { chain_of_output((*std::ptr::from_mut(self.0).cast::<Head>()).next) }
+    /// The `U` behind it, to be written.
+    pub fn extension<U: Structure>(&mut self) -> Option<&mut U> {
+        // SAFETY: as for an input; while the result lives, the structure is borrowed, so that there are no others.
+        let mut chain = unsafe { chain((*std::ptr::from_mut(self.0).cast::<Head>()).next) };
+        chain.find_map(Link::output)
     }
 }
 
@@ -134,7 +138,7 @@ impl<T> Argument<*mut T> for &mut T {
 impl<T> Argument<*mut T> for Option<&mut T> {
     unsafe fn check(raw: *mut T) -> ZeResult<Self> {
         // SAFETY: the caller vouches for the pointer.
-        unsafe { optional_output(raw) }
+        (!raw.is_null()).then(|| unsafe { output(raw) }).transpose()
     }
 }
 

@@ -13,7 +13,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use libc::{c_int, c_void, siginfo_t};
-use zeusm_process::{AtFork, ForkLock, Mutex};
+use zeusm_process::{AtFork, ForkLock};
+
+use crate::system::signals;
 
 /// The type of a handler with `SA_SIGINFO`.
 pub type Handler = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
@@ -49,7 +51,7 @@ pub struct Chain {
     /// How many places of `before` are taken.
     count: AtomicUsize,
     /// Held while a handler is installed. A handler of the signal must not wait for it.
-    changes: ForkLock<Mutex<()>>,
+    changes: ForkLock<()>,
 }
 
 /// A handler of the program, or the default action.
@@ -72,7 +74,7 @@ impl Chain {
                 }
             }; LEVELS],
             count: AtomicUsize::new(1),
-            changes: ForkLock::new(Mutex::new(())),
+            changes: ForkLock::new(()),
         }
     }
 
@@ -89,11 +91,8 @@ impl Chain {
 
     /// Installs the checker's handler over that of the program, if there is one. The caller has the lock.
     fn cover(&self) {
-        let mut current = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: the call writes the action; zeros are a valid one.
-        let current = unsafe {
-            libc::sigaction(self.signal, ptr::null(), current.as_mut_ptr());
-            current.assume_init()
+        let Some(current) = signals::action(self.signal) else {
+            return;
         };
         let is_own = |own: &Handler| *own as usize == current.sa_sigaction;
         if !self.own.iter().any(is_own) {
@@ -173,7 +172,7 @@ impl Chain {
         calls.set(calling);
         // It may have restored or installed another action: that is what the signal is passed on to if it comes again. This
         // thread may have the lock if the signal was sent; its holder covers the action.
-        if let Some(_changes) = self.changes.try_lock() {
+        if let Some(_changes) = self.changes.try_write() {
             self.cover();
         }
     }

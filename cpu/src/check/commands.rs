@@ -16,7 +16,6 @@ use zeusm_process::{Local, Mutex};
 
 use super::finding::{Finding, Kind};
 use super::stack::Stack;
-use super::suspects::{Suspect, Suspects};
 use super::uses::{Place, Set, Uses, Wait};
 use super::watch::Watch;
 use super::{repeats, report, table, threads};
@@ -38,7 +37,6 @@ struct Commands {
     events: HashMap<usize, Set>,
     /// The allocations that the host must not access before it has waited.
     restricted: Vec<Arc<Watch>>,
-    suspects: Suspects,
 }
 
 struct Command {
@@ -47,6 +45,8 @@ struct Command {
     thread: i32,
     /// What it sets.
     signal: Option<usize>,
+    /// Those before it.
+    before: Set,
     /// The open signals that it waits for, or a command before it.
     held: Signals,
 }
@@ -95,16 +95,17 @@ pub fn submit(
     let (ordered, signal) = commands.order(place, waits, promise);
     // Those that have waited for its signal are after it.
     let after = signal.map(|signal| commands.resolve_signal(signal, &ordered));
-    let after = after.unwrap_or_default();
-    commands.suspect(&uses, &ordered, &after);
+    let mut new = after.unwrap_or_default();
+    new.insert(commands.next);
     commands.add(Command {
         uses,
         stack,
         thread: threads::thread_id(),
         signal,
+        before: ordered.before,
         held: ordered.held,
     });
-    let races = commands.races();
+    let races = commands.races(&new);
     drop(commands);
     races.into_iter().for_each(report::add);
 }
@@ -114,8 +115,8 @@ pub fn host_signals(signal: usize, promise: impl FnOnce()) {
     let mut commands = COMMANDS.get_or_default().lock();
     promise();
     commands.events.remove(&signal);
-    commands.resolve_signal(signal, &Ordered::default());
-    let races = commands.races();
+    let new = commands.resolve_signal(signal, &Ordered::default());
+    let races = commands.races(&new);
     drop(commands);
     races.into_iter().for_each(report::add);
 }
@@ -152,15 +153,8 @@ pub fn using(watch: &Watch) -> Option<(String, Stack)> {
     command.map(Command::told)
 }
 
-/// Whether a command in the table may write the byte at `address` of the allocation. A handler of a fault may call it, as
-/// no memory of the program is accessed with the table's lock.
-pub fn is_written(watch: &Watch, address: usize) -> bool {
-    let commands = COMMANDS.get_or_default().lock();
-    let mut pending = commands.pending.values();
-    pending.any(|command| command.may_write(address, &watch.bytes()))
-}
-
-/// The last command in the table that may write the byte at `address` of the allocation.
+/// The last command in the table that may write the byte at `address` of the allocation. A handler of a fault may call it, as no
+/// memory of the program is accessed with the table's lock.
 pub fn writing(watch: &Watch, address: usize) -> Option<(String, Stack)> {
     let commands = COMMANDS.get_or_default().lock();
     let mut pending = commands.pending.values().rev();
@@ -255,42 +249,28 @@ impl Commands {
         }
     }
 
-    /// Notes the commands that access the same bytes as the one that was ordered last, in no order with it.
-    fn suspect(&mut self, uses: &Uses, ordered: &Ordered, after: &Set) {
-        for (other, command) in &self.pending {
-            if ordered.before.contains(other) || after.contains(other) {
-                continue;
-            }
-            if let Some(address) = uses.conflict(&command.uses) {
-                let pair = [self.next, *other];
-                self.suspects.add(Suspect { pair, address });
-                // One race is enough, but a suspect may turn out to be none.
-                if ordered.held.is_empty() && command.held.is_empty() {
-                    break;
+    /// The first race of each of the commands `new`, those of which can run that could not before: with another one that can run,
+    /// in no order with it.
+    fn races(&self, new: &Set) -> Vec<Finding> {
+        let can_run = |(_, command): &(&u64, &Command)| command.held.is_empty();
+        let race = |number: &u64| {
+            let (_, one) = self.pending.get_key_value(number).filter(can_run)?;
+            self.pending.iter().filter(can_run).find_map(|(other, it)| {
+                // Two new ones are compared once.
+                let is_compared = new.contains(other) && other >= number;
+                if is_compared || one.before.contains(other) || it.before.contains(number) {
+                    return None;
                 }
-            }
-        }
-    }
-
-    /// The suspects that are races, as both commands can run.
-    fn races(&mut self) -> Vec<Finding> {
-        let pending = &self.pending;
-        let can_run = |number| {
-            pending
-                .get(&number)
-                .is_some_and(|command| command.held.is_empty())
+                let address = one.uses.conflict(&it.uses)?;
+                let (later, earlier) = if number > other { (one, it) } else { (it, one) };
+                let (what, other) = (&later.uses.what, &earlier.uses.what);
+                let message = format!("{what} and {other} access the same bytes in no order");
+                let finding = Finding::at(Kind::Race, message, later.stack.clone(), later.thread)
+                    .about(address, table::find(address));
+                Some(finding.with(format!("{other} was submitted at"), earlier.stack.clone()))
+            })
         };
-        let races = self.suspects.decide(can_run).into_iter();
-        let finding = |Suspect { pair, address }| {
-            let [later, earlier] = pair.map(|number| &pending[&number]);
-            let (what, other) = (&later.uses.what, &earlier.uses.what);
-            let message = format!("{what} and {other} access the same bytes in no order");
-            let (stack, thread) = (later.stack.clone(), later.thread);
-            Finding::at(Kind::Race, message, stack, thread)
-                .about(address, table::find(address))
-                .with(format!("{other} was submitted at"), earlier.stack.clone())
-        };
-        races.map(finding).collect()
+        new.iter().filter_map(race).collect()
     }
 
     /// Enters the command that was ordered last, if it accesses memory or others depend on what holds it.
@@ -314,6 +294,7 @@ impl Commands {
         for (number, command) in &mut self.pending {
             if command.held.remove(&signal) {
                 after.insert(*number);
+                command.before.extend(&by.with_it);
                 command.held.extend(&by.held);
                 if command.held.is_empty() {
                     free.push(command.uses.clone());
@@ -321,7 +302,6 @@ impl Commands {
             }
         }
         free.iter().for_each(|uses| self.restrict(uses));
-        self.suspects.follow(&after, &by.with_it);
         if after.is_empty() || by.with_it.is_empty() {
             return after;
         }
@@ -361,8 +341,6 @@ impl Commands {
             self.pending.remove(number);
         });
         let pending = &self.pending;
-        self.suspects
-            .retain_pending(|number| pending.contains_key(&number));
         self.restricted.retain(|watch| {
             let bytes = watch.bytes();
             let still = pending.values().any(|command| command.uses.touches(&bytes));

@@ -1,7 +1,6 @@
 //! What the rest of the runtime tells the checker, where [`is_on`](super::settings::is_on).
 
 use std::any::Any;
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::finding::{Finding, Kind};
@@ -23,6 +22,13 @@ pub fn watch(properties: Properties) -> Option<Arc<Watch>> {
     let watch = Arc::new(Watch::new(properties, poison::pattern())?);
     table::insert(Arc::clone(&watch));
     Some(watch)
+}
+
+/// Knows a new allocation in pages of the program, whose protection stays as it is: only its life is checked.
+pub fn know(properties: Properties) -> Arc<Watch> {
+    let watch = Arc::new(Watch::open(properties));
+    table::insert(Arc::clone(&watch));
+    watch
 }
 
 /// The program frees an allocation.
@@ -54,7 +60,7 @@ pub fn invalid_free(address: usize) {
 }
 
 /// An allocation is gone, after its free and the end of all commands that used it. `owner` unmaps its pages when dropped.
-pub fn bury(watch: &Arc<Watch>, owner: Box<dyn Any + Send>) {
+pub fn bury(watch: &Arc<Watch>, owner: Box<dyn Any + Send + Sync>) {
     // Its context may be what was destroyed.
     watch.freed.get_or_make(Stack::capture);
     if let Some(damaged) = table::bury(Arc::clone(watch), owner) {
@@ -156,9 +162,4 @@ pub fn exiting(objects: impl Iterator<Item = (&'static str, usize)>) -> Option<i
         }
     }
     report::finish()
-}
-
-/// The bytes of a range.
-pub fn range(address: usize, length: usize) -> Range<usize> {
-    address..address + length
 }

@@ -6,8 +6,7 @@
 //!   quarantine. `fault`: the handler of the accesses that the pages forbid; `chain`: the program's own handlers;
 //!   `step`, `repeats`: how the program goes on after one. `threads`: which threads may access device
 //!   memory, as they execute device code.
-//! - `uses`: what is told of a command. `commands`: what is ordered before what, from which races follow; `suspects`: the conflicts
-//!   that are not decided yet.
+//! - `uses`: what is told of a command. `commands`: what is ordered before what, from which races follow.
 //! - `poison`: bytes that were never written.
 //! - `stack`, `python`: where it happened. `finding`, `report`, `suppressions`, `file`, `say`: what is told about it, and
 //!   where. `settings`: the environment.
@@ -31,7 +30,6 @@ pub mod settings;
 mod stack;
 mod step;
 mod suppressions;
-mod suspects;
 mod table;
 mod threads;
 mod uses;
@@ -41,7 +39,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use hooks::*;
 pub use settings::is_on;
-pub use stack::Stack;
 pub use threads::DeviceCode;
 pub use uses::{Place, Uses, Wait};
 pub use watch::{Properties, Watch};
@@ -65,8 +62,7 @@ pub fn begin() {
         return;
     }
     if !DONE.swap(true, Ordering::AcqRel) {
-        say::keep_open();
-        fault::install();
+        fault::stay_installed();
         settings::turn_on();
     }
     // The interpreter may come later than the first initialisation.
@@ -104,9 +100,7 @@ pub fn child() {
     parent();
     if is_on() {
         threads::child();
-        step::child();
         table::child();
         python::child();
-        fault::start_reporter();
     }
 }

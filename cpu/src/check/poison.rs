@@ -1,7 +1,6 @@
 //! Bytes that were never written: new allocations are filled with a pattern, which copies to the host look for.
 
 use super::finding::{Finding, Kind};
-use super::watch::Watch;
 use super::{report, settings, table};
 
 /// The pattern of a new allocation; a program that stores exactly this number is suspected wrongly.
@@ -44,13 +43,8 @@ pub unsafe fn look(from: usize, length: usize) {
     };
     let more = words.take_while(is_unset).map(|word| part(word).len());
     let count = part(unset).len() + more.sum::<usize>();
-    tell(watch.as_ref(), part(unset).start, count);
-}
-
-fn tell(watch: &Watch, address: usize, count: usize) {
     // The copy may have more of them, behind others or in another part that another thread copies.
     let message = format!("at least {count} bytes of a copy to the host were never written");
-    let finding =
-        Finding::here(Kind::Uninitialised, message).about(address, table::find(watch.base));
-    report::add(finding);
+    let finding = Finding::here(Kind::Uninitialised, message);
+    report::add(finding.about(part(unset).start, Some(watch)));
 }

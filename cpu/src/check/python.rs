@@ -4,15 +4,16 @@
 //! that a signal handler can do it. It is registered for a signal that nobody sends, with a pipe as its file, and the checker calls
 //! its handler as a function. So nothing here depends on the version of Python.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io::Read;
-use std::mem::{self, MaybeUninit};
+use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::ptr;
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use zeusm_process::{AtFork, ForkLock, Mutex, OwnFile};
+use zeusm_process::{AtFork, ForkLock, OwnFile};
+
+use crate::system::signals;
 
 /// The longest text that is kept, of the innermost frames.
 pub const LONGEST: usize = 8192;
@@ -30,7 +31,7 @@ struct Writer {
 }
 
 /// A handler of a fault may take the lock: the fault is at an access to an allocation, which no code makes that holds it.
-static WRITER: ForkLock<Mutex<Option<Writer>>> = ForkLock::new(Mutex::new(None));
+static WRITER: ForkLock<Option<Writer>> = ForkLock::new(None);
 
 /// The writer's lock, which a fork holds so that it copies an empty pipe.
 pub fn at_fork() -> &'static dyn AtFork {
@@ -88,11 +89,8 @@ fn pipe() -> Option<(File, File)> {
 unsafe fn register(file: c_int) -> Option<(c_int, extern "C" fn(c_int))> {
     type Query = unsafe extern "C" fn() -> c_int;
     type Release = unsafe extern "C" fn(c_int);
-    type Object = *mut c_void;
-    type Get = unsafe extern "C" fn() -> Object;
-    type Import = unsafe extern "C" fn(*const c_char) -> Object;
-    type Call = unsafe extern "C" fn(Object, *const c_char, *const c_char, ...) -> Object;
-    type Drop = unsafe extern "C" fn(Object);
+    type Get = unsafe extern "C" fn() -> *mut c_void;
+    type Run = unsafe extern "C" fn(*const c_char) -> c_int;
     // SAFETY: the caller vouches for the symbols, whose types these are.
     unsafe {
         let is_initialized: Query = symbol(c"Py_IsInitialized")?;
@@ -110,36 +108,23 @@ unsafe fn register(file: c_int) -> Option<(c_int, extern "C" fn(c_int))> {
             symbol(c"PyGILState_Ensure")?,
             symbol(c"PyGILState_Release")?,
         );
-        let (import, call): (Import, Call) = (
-            symbol(c"PyImport_ImportModule")?,
-            symbol(c"PyObject_CallMethod")?,
-        );
-        let (occurred, clear): (Get, Get) = (symbol(c"PyErr_Occurred")?, symbol(c"PyErr_Clear")?);
-        let drop: Drop = symbol(c"Py_DecRef")?;
+        let (occurred, run): (Get, Run) =
+            (symbol(c"PyErr_Occurred")?, symbol(c"PyRun_SimpleString")?);
         let signal = (libc::SIGRTMIN()..=libc::SIGRTMAX())
             .rev()
-            .find(|signal| action(*signal).sa_sigaction == libc::SIG_DFL)?;
+            .find(|signal| handler(*signal) == Some(libc::SIG_DFL))?;
+        // In the program's module, where it leaves no name.
+        let code = format!(
+            "try: __import__('faulthandler').register({signal}, {file}, False, False)\nexcept Exception: pass"
+        );
+        let code = CString::new(code).ok()?;
         let state = ensure();
         // The import may run Python code, which must not find an exception.
         if occurred().is_null() {
-            let module = import(c"faulthandler".as_ptr());
-            if !module.is_null() {
-                let (name, types) = (c"register", c"iiii");
-                drop(call(
-                    module,
-                    name.as_ptr(),
-                    types.as_ptr(),
-                    signal,
-                    file,
-                    0,
-                    0,
-                ));
-                drop(module);
-            }
-            clear();
+            run(code.as_ptr());
         }
         release(state);
-        let action = action(signal);
+        let action = signals::action(signal)?;
         let is_plain = action.sa_flags & libc::SA_SIGINFO == 0;
         let handler = Some(action.sa_sigaction).filter(|it| is_plain && *it != libc::SIG_DFL)?;
         Some((
@@ -160,14 +145,9 @@ unsafe fn symbol<F: Copy>(name: &CStr) -> Option<F> {
     (!found.is_null()).then(|| unsafe { mem::transmute_copy(&found) })
 }
 
-/// What the process does about a signal.
-fn action(signal: c_int) -> libc::sigaction {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: the call writes the action; zeros are a valid one.
-    unsafe {
-        libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
-        action.assume_init()
-    }
+/// What handles a signal.
+fn handler(signal: c_int) -> Option<usize> {
+    signals::action(signal).map(|action| action.sa_sigaction)
 }
 
 /// Writes the frames into `text`, one a line, the innermost first, and returns the length. A signal handler can call it.
@@ -179,7 +159,7 @@ pub fn dump(text: &mut [u8]) -> usize {
 impl Writer {
     fn dump(&self, text: &mut [u8]) -> usize {
         // The interpreter restores the action at its end.
-        if action(self.signal).sa_sigaction != self.handler as usize {
+        if handler(self.signal) != Some(self.handler as usize) {
             return 0;
         }
         let (Some(_), Some(mut output)) = (self.input.get(), self.output.get()) else {
@@ -252,11 +232,5 @@ mod tests {
         let mut long = [b'x'; LONGEST];
         long[..text.len()].copy_from_slice(text.as_bytes());
         assert_eq!(frames(&long), [frame, MORE]);
-    }
-
-    #[test]
-    fn there_is_no_interpreter_here() {
-        find();
-        assert_eq!(dump(&mut [0; 100]), 0);
     }
 }

@@ -22,23 +22,11 @@ pub fn note_call() {
 }
 
 /// The accesses that were reported since the last call: all of them, so that a loop over them repeats each.
+#[derive(Default)]
 pub struct Repeats {
     calls: usize,
-    places: [u64; MOST_REPORTS],
-    /// How many of `places` are taken.
-    known: usize,
+    places: Vec<u64>,
     steps: usize,
-}
-
-impl Default for Repeats {
-    fn default() -> Self {
-        Self {
-            calls: 0,
-            places: [0; MOST_REPORTS],
-            known: 0,
-            steps: 0,
-        }
-    }
 }
 
 /// What is to be done about an access.
@@ -57,23 +45,25 @@ impl Repeats {
     pub fn decide(&mut self, access: impl Hash) -> Answer {
         let calls = CALLS.load(Ordering::Relaxed);
         if self.calls != calls {
-            (self.calls, self.known, self.steps) = (calls, 0, 0);
+            *self = Self {
+                calls,
+                ..Self::default()
+            };
         }
         let mut hasher = DefaultHasher::new();
         access.hash(&mut hasher);
         let place = hasher.finish();
-        if self.places[..self.known].contains(&place) {
+        if self.places.contains(&place) {
             if self.steps == MOST_STEPS {
                 return Answer::Open;
             }
             self.steps += 1;
             return Answer::Step;
         }
-        let Some(free) = self.places.get_mut(self.known) else {
+        if self.places.len() == MOST_REPORTS {
             return Answer::CountAndOpen;
-        };
-        *free = place;
-        self.known += 1;
+        }
+        self.places.push(place);
         Answer::Report
     }
 }

@@ -29,7 +29,7 @@ impl Found {
 static FOUND: Local<Mutex<Found>> = Local::new();
 
 /// Held while a finding is resolved and written. That takes locks of libraries, which a child of a fork must get unlocked.
-static ADDING: ForkLock<Mutex<()>> = ForkLock::new(Mutex::new(()));
+static ADDING: ForkLock<()> = ForkLock::new(());
 
 /// The lock of additions: a fork waits until no finding is being added.
 pub fn at_fork() -> &'static dyn AtFork {
@@ -65,8 +65,7 @@ pub fn add(finding: Finding) {
     write(&found, false);
 }
 
-/// Counts a finding that is not described. The handler of a fault may call it after this process has added a finding: no code
-/// that holds the lock accesses memory of the program, and the state exists.
+/// Counts a finding that is not described.
 pub fn leave_out() {
     FOUND.get_or_default().lock().left_out += 1;
 }

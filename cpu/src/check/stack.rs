@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -12,41 +11,54 @@ use super::python;
 use crate::system::library::library_of;
 
 /// The most native frames of a stack that are kept.
-pub const DEEPEST: usize = 32;
+const DEEPEST: usize = 32;
 
 /// The most addresses whose frames are remembered.
 const MOST_KNOWN: usize = 4096;
 
+/// The addresses of a stack's native frames.
+type Frames = SmallVec<[usize; DEEPEST]>;
+
 /// Frames by their address and that of their library.
-type Frames = HashMap<(usize, usize), Vec<Frame>>;
+type Resolutions = HashMap<(usize, usize), Vec<Frame>>;
 
 /// The frames that were resolved: a search of the debug information takes long, and findings in a loop have the same stacks.
-static KNOWN: Local<Mutex<Frames>> = Local::new();
+static KNOWN: Local<Mutex<Resolutions>> = Local::new();
 
 /// The stack of a thread at some moment.
 #[derive(Clone, Debug, Default)]
 pub struct Stack {
-    native: SmallVec<[usize; DEEPEST]>,
+    native: Frames,
     python: Box<[u8]>,
 }
 
 impl Stack {
     /// The calling thread's stack.
     pub fn capture() -> Self {
-        let (mut native, mut python) = ([0; DEEPEST], [MaybeUninit::uninit(); python::LONGEST]);
-        let depth = native_frames(&mut native);
-        // SAFETY: bytes have no invalid values, and `dump` only writes them.
-        let python = unsafe { &mut *(ptr_of(&mut python)) };
-        let length = python::dump(python);
-        Self::new(&native[..depth], &python[..length])
+        Self::of(native_frames(|_| true))
     }
 
-    /// A stack of these frames.
-    pub fn new(native: &[usize], python: &[u8]) -> Self {
-        Self {
-            native: SmallVec::from_slice(native),
-            python: python.into(),
+    /// The calling thread's stack at the instruction of a fault, without the frames of its handler.
+    pub fn behind(instruction: usize) -> Self {
+        let native = native_frames(|address| address == instruction);
+        if native.is_empty() {
+            return Self::capture();
         }
+        Self::of(native)
+    }
+
+    fn of(native: Frames) -> Self {
+        let mut python = [0; python::LONGEST];
+        let length = python::dump(&mut python);
+        Self {
+            native,
+            python: python[..length].into(),
+        }
+    }
+
+    /// What tells it from the stacks of other calls: without the first instruction, as a call of `memcpy` is one access.
+    pub fn callers(&self) -> (&[usize], &[u8]) {
+        (self.native.get(1..).unwrap_or_default(), &self.python)
     }
 
     /// The names of its frames.
@@ -67,26 +79,22 @@ impl Stack {
     }
 }
 
-fn ptr_of<const N: usize>(bytes: &mut [MaybeUninit<u8>; N]) -> *mut [u8; N] {
-    std::ptr::from_mut(bytes).cast()
-}
-
-/// Writes the return addresses of the calling thread into `frames`, and returns how many there are. Takes the dynamic
-/// loader's lock at most, so a handler of a synchronous fault can call it.
-pub fn native_frames(frames: &mut [usize]) -> usize {
-    let mut depth = 0;
+/// The return addresses of the calling thread, from the first that `is_first` accepts on. Takes the dynamic loader's lock at most,
+/// so a handler of a synchronous fault can call it.
+fn native_frames(is_first: impl Fn(usize) -> bool) -> Frames {
+    let mut frames = Frames::new();
     // SAFETY: the unwinder that this calls is thread-safe; the lock that `trace` takes serves resolving, which this does
     // not do.
     unsafe {
         backtrace::trace_unsynchronized(|frame| {
-            if let Some(place) = frames.get_mut(depth) {
-                *place = frame.ip() as usize;
-                depth += 1;
+            let address = frame.ip() as usize;
+            if !frames.is_empty() || is_first(address) {
+                frames.push(address);
             }
-            depth < frames.len()
+            frames.len() < DEEPEST
         });
     }
-    depth
+    frames
 }
 
 /// The names of a stack's frames, the innermost first.
@@ -197,15 +205,6 @@ impl Resolved {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_stack_names_its_functions() {
-        let stack = Stack::capture();
-        assert!(stack.native.len() > 2);
-        let resolved = stack.resolve();
-        assert!(resolved.mentions("a_stack_names_its_functions"));
-        assert!(resolved.python.is_empty());
-    }
 
     #[test]
     fn the_frames_of_an_address_are_searched_once() {

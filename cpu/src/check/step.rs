@@ -3,43 +3,47 @@
 //!
 //! The fault handler opens the pages and sets the processor's trap flag for the thread; after the instruction, the handler
 //! of `SIGTRAP` closes them again. An instruction may fault several times before it completes, if it accesses several pages.
-//! Where a step is not possible, the pages stay open until the next call: on other processors than x86-64,
-//! under a debugger, and in threads that block `SIGTRAP`.
+//! Where a step is not possible, the pages stay open until the next call: under a debugger, and in threads that block `SIGTRAP`.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use rustix::fs::{Mode, OFlags};
 use zeusm_process::AtFork;
 
 use super::chain::{Chain, levels};
-use super::{table, threads};
+use super::table;
 
-/// As many pages can be open for steps at once; further ones are left open.
+/// As many pages can be open for an instruction; further ones are left open.
 const MOST: usize = 64;
 
 /// As many traps of one instruction are waited for: those that repeat themselves, as copies do, trap each time.
 const MOST_TRAPS: usize = 10_000;
 
-/// A page that is open until the instruction of a thread is complete; the thread is 0 if there is none.
-struct Open {
-    thread: AtomicI32,
-    address: AtomicUsize,
-    instruction: AtomicUsize,
-    traps: AtomicUsize,
-}
-
 /// Whether pages are open until the next call.
 static IS_LEFT: AtomicBool = AtomicBool::new(false);
 
-static OPEN: [Open; MOST] = [const {
-    Open {
-        thread: AtomicI32::new(0),
-        address: AtomicUsize::new(0),
-        instruction: AtomicUsize::new(0),
-        traps: AtomicUsize::new(0),
-    }
-}; MOST];
+/// The pages that are open until the instruction of a thread is complete.
+#[derive(Clone, Copy)]
+struct Step {
+    /// An address in each page.
+    pages: [usize; MOST],
+    count: usize,
+    instruction: usize,
+    traps: usize,
+}
+
+thread_local! {
+    static STEP: Cell<Step> = const {
+        Cell::new(Step {
+            pages: [0; MOST],
+            count: 0,
+            instruction: 0,
+            traps: 0,
+        })
+    };
+}
 
 /// The handlers of `SIGTRAP`.
 static HANDLERS: Chain = Chain::new(libc::SIGTRAP, libc::SA_RESTART, levels!(handle));
@@ -54,24 +58,30 @@ pub fn at_fork() -> &'static dyn AtFork {
 /// # Safety
 /// `context` is that of the fault, in its handler.
 pub unsafe fn begin(address: usize, context: *mut ucontext_t) {
+    let mut step = STEP.get();
     // SAFETY: the caller vouches for the context.
-    let is_possible = cfg!(target_arch = "x86_64")
-        && unsafe { libc::sigismember(&(*context).uc_sigmask, libc::SIGTRAP) } == 0
-        && !is_traced();
-    let thread = threads::thread_id();
-    // SAFETY: as above.
-    if unsafe { !trap_flag::is_set(context) } {
+    let (is_stepping, is_blocked, instruction) = unsafe {
+        (
+            trap_flag::is_set(context),
+            libc::sigismember(&(*context).uc_sigmask, libc::SIGTRAP) != 0,
+            trap_flag::instruction(context),
+        )
+    };
+    if !is_stepping {
         // A step that was left by a jump, such as an exception's.
-        close(thread);
+        step.end(close);
     }
-    // SAFETY: as above.
-    if is_possible && note(thread, address, unsafe { trap_flag::instruction(context) }) {
+    if !is_blocked && step.count < MOST && !is_traced() {
+        step.pages[step.count] = address;
+        step.count += 1;
+        (step.instruction, step.traps) = (instruction, 0);
         HANDLERS.stay_installed();
         // SAFETY: as above.
         unsafe { trap_flag::set(context, true) };
     } else {
         leave(address);
     }
+    STEP.set(step);
 }
 
 /// Leaves the page of `address` open until the next call.
@@ -83,6 +93,13 @@ pub fn leave(address: usize) {
     IS_LEFT.store(true, Ordering::Release);
 }
 
+/// Closes the page of `address`.
+fn close(address: usize) {
+    if let Some(watch) = table::find(address) {
+        watch.close_again();
+    }
+}
+
 /// Level Zero was called: closes the pages that were left open until now.
 pub fn note_call() {
     if IS_LEFT.load(Ordering::Relaxed) && IS_LEFT.swap(false, Ordering::AcqRel) {
@@ -90,59 +107,24 @@ pub fn note_call() {
     }
 }
 
-fn note(thread: i32, address: usize, instruction: usize) -> bool {
-    let free = OPEN.iter().find(|open| {
-        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
-        let taken = open.thread.compare_exchange(0, -thread, success, failure);
-        taken.is_ok()
-    });
-    if let Some(open) = free {
-        open.address.store(address, Ordering::Relaxed);
-        open.instruction.store(instruction, Ordering::Relaxed);
-        open.traps.store(0, Ordering::Relaxed);
-        open.thread.store(thread, Ordering::Release);
-    }
-    free.is_some()
-}
-
-/// Closes the pages of a thread's step.
-fn close(thread: i32) {
-    end(thread, |address| {
-        if let Some(watch) = table::find(address) {
-            watch.close_again(address);
+impl Step {
+    /// After a trap at `instruction`: whether it is still the same one, which repeats itself. After many traps, its pages are left
+    /// open.
+    fn goes_on(&mut self, instruction: usize) -> bool {
+        let is_same = instruction == self.instruction;
+        if is_same && self.traps < MOST_TRAPS {
+            self.traps += 1;
+            return true;
         }
-    });
-}
-
-/// Ends a thread's step, and does something about the address of each of its pages.
-fn end(thread: i32, about: impl Fn(usize)) {
-    let own = |open: &&Open| open.thread.load(Ordering::Acquire) == thread;
-    for open in OPEN.iter().filter(own) {
-        let address = open.address.load(Ordering::Relaxed);
-        open.thread.store(0, Ordering::Release);
-        about(address);
+        self.end(if is_same { leave } else { close });
+        false
     }
-}
 
-/// After a trap of a thread: whether its instruction repeats itself and is not complete. After many traps, its pages are
-/// left open.
-fn repeats(thread: i32, instruction: usize) -> bool {
-    let own = |open: &&Open| open.thread.load(Ordering::Acquire) == thread;
-    let Some(open) = OPEN.iter().find(own) else {
-        return false;
-    };
-    let is_same = open.instruction.load(Ordering::Relaxed) == instruction;
-    if is_same && open.traps.fetch_add(1, Ordering::Relaxed) == MOST_TRAPS {
-        end(thread, leave);
-        return false;
+    /// Ends the step, and does something about the address of each of its pages.
+    fn end(&mut self, about: fn(usize)) {
+        let count = std::mem::take(&mut self.count);
+        self.pages[..count].iter().copied().for_each(about);
     }
-    is_same
-}
-
-/// Forgets the steps of the parent, in the child of a fork.
-pub fn child() {
-    OPEN.iter()
-        .for_each(|open| open.thread.store(0, Ordering::Relaxed));
 }
 
 /// Whether a debugger traces this process: it would stop at each trap.
@@ -168,23 +150,17 @@ unsafe extern "C" fn handle<const LEVEL: usize>(
     context: *mut c_void,
 ) {
     /// `TRAP_TRACE`: a step.
-    const STEP: c_int = 2;
+    const TRACE: c_int = 2;
     // SAFETY: the C library's errno of this thread, and the kernel's valid pointers.
     let (errno, code) = unsafe { (*libc::__errno_location(), (*info).si_code) };
-    let thread = threads::thread_id();
-    let is_step = code == STEP
-        && OPEN
-            .iter()
-            .any(|open| open.thread.load(Ordering::Acquire) == thread);
-    if is_step {
-        // SAFETY: the context is the kernel's.
-        let instruction = unsafe { trap_flag::instruction(context.cast()) };
-        let goes_on = repeats(thread, instruction);
-        if !goes_on {
-            close(thread);
-        }
-        // SAFETY: as above, and the errno as before.
+    if code == TRACE
+        && let mut step = STEP.get()
+        && step.count > 0
+    {
+        // SAFETY: the context is the kernel's, and the errno as before.
         unsafe {
+            let goes_on = step.goes_on(trap_flag::instruction(context.cast()));
+            STEP.set(step);
             trap_flag::set(context.cast(), goes_on);
             *libc::__errno_location() = errno;
         }
@@ -195,7 +171,6 @@ unsafe extern "C" fn handle<const LEVEL: usize>(
 }
 
 /// The processor's flag by which it traps after each instruction.
-#[cfg(target_arch = "x86_64")]
 mod trap_flag {
     use super::ucontext_t;
 
@@ -228,26 +203,4 @@ mod trap_flag {
             *flags & !FLAG
         };
     }
-}
-
-/// No flag is known here.
-#[cfg(not(target_arch = "x86_64"))]
-mod trap_flag {
-    use super::ucontext_t;
-
-    /// # Safety
-    /// None is needed.
-    pub unsafe fn is_set(_: *mut ucontext_t) -> bool {
-        false
-    }
-
-    /// # Safety
-    /// None is needed.
-    pub unsafe fn instruction(_: *mut ucontext_t) -> usize {
-        0
-    }
-
-    /// # Safety
-    /// None is needed.
-    pub unsafe fn set(_: *mut ucontext_t, _: bool) {}
 }

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use zeusm_process::{AtFork, ForkLock, Mutex};
+use zeusm_process::{AtFork, ForkLock};
 
 use super::watch::{self, Watch};
 
@@ -17,16 +17,16 @@ const MOST_BYTES: usize = 1 << 40;
 #[derive(Default)]
 struct Table {
     watches: BTreeMap<usize, Arc<Watch>>,
-    buried: VecDeque<(Arc<Watch>, Box<dyn Any + Send>)>,
+    buried: VecDeque<(Arc<Watch>, Box<dyn Any + Send + Sync>)>,
     bytes: usize,
 }
 
 /// A handler of a fault may take the lock: the fault is at an access to an allocation, which no code makes that holds it.
-static TABLE: ForkLock<Mutex<Table>> = ForkLock::new(Mutex::new(Table {
+static TABLE: ForkLock<Table> = ForkLock::new(Table {
     watches: BTreeMap::new(),
     buried: VecDeque::new(),
     bytes: 0,
-}));
+});
 
 /// Adds an allocation.
 pub fn insert(watch: Arc<Watch>) {
@@ -49,7 +49,7 @@ pub fn live() -> Vec<Arc<Watch>> {
 
 /// Puts a freed allocation into quarantine, with the owner of its pages. Those that have been there longest leave. Returns
 /// the address of a byte beside the allocation that was overwritten.
-pub fn bury(watch: Arc<Watch>, owner: Box<dyn Any + Send>) -> Option<usize> {
+pub fn bury(watch: Arc<Watch>, owner: Box<dyn Any + Send + Sync>) -> Option<usize> {
     if watch.is_released() {
         TABLE.lock().watches.remove(&watch.whole.start);
         return None;
@@ -84,7 +84,8 @@ pub fn settle() {
 /// Closes what was left open after accesses that were reported.
 pub fn close_left() {
     let table = TABLE.lock();
-    table.watches.values().for_each(|watch| watch.close_left());
+    let left = table.watches.values().filter(|watch| watch.is_left());
+    left.for_each(|watch| watch.close_again());
 }
 
 /// Forgets the commands of the parent, in the child of a fork.

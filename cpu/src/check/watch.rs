@@ -7,7 +7,7 @@ use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
-use zeusm_process::{AtFork, ForkLock, Lazy, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use zeusm_process::{AtFork, ForkLock, Lazy, Mutex, MutexGuard, RwLockReadGuard};
 
 use super::stack::Stack;
 
@@ -72,8 +72,6 @@ struct State {
     released: bool,
     /// Whether it has been freed, and is in quarantine.
     buried: bool,
-    /// Whether the pages have been open at some time.
-    used: bool,
     /// Whether a page beside its own was opened for an access that was reported.
     breached: bool,
     /// Whether pages that such an access has opened stay open until the next call.
@@ -82,7 +80,7 @@ struct State {
 
 /// Threads that change a watch share it. A fork holds it alone, so that its child finds all watches unlocked, and the
 /// protection of their pages as they say.
-static CHANGES: ForkLock<RwLock<()>> = ForkLock::new(RwLock::new(()));
+static CHANGES: ForkLock<()> = ForkLock::new(());
 
 /// The lock of changes, which a fork holds alone.
 pub fn at_fork() -> &'static dyn AtFork {
@@ -101,7 +99,7 @@ pub fn take_followed() -> bool {
 const PADDING: u8 = 0xb7;
 
 /// What an access is to an allocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// It is allowed.
     Allowed,
@@ -126,12 +124,7 @@ impl Watch {
             host,
             ..State::default()
         };
-        let watch = Self {
-            properties,
-            allocated: Stack::capture(),
-            freed: Lazy::new(),
-            state: Mutex::new(state),
-        };
+        let watch = Self::with(properties, state);
         // Pages of the device that need no filling stay as they are, which saves system calls.
         if host || watch.is_padded() || pattern.is_some() {
             let (_shared, mut state) = watch.change();
@@ -143,6 +136,26 @@ impl Watch {
             state.settle(&watch);
         }
         Some(watch)
+    }
+
+    /// An allocation whose pages stay accessible.
+    pub fn open(properties: Properties) -> Self {
+        let state = State {
+            released: true,
+            host: true,
+            open: true,
+            ..State::default()
+        };
+        Self::with(properties, state)
+    }
+
+    fn with(properties: Properties, state: State) -> Self {
+        Self {
+            properties,
+            allocated: Stack::capture(),
+            freed: Lazy::new(),
+            state: Mutex::new(state),
+        }
     }
 
     /// The state, which no fork interrupts while the guards exist. They are dropped in reverse order.
@@ -182,36 +195,29 @@ impl Watch {
         }
     }
 
-    /// Closes what an access that was reported has opened, unless it may be open now.
-    pub fn close_again(&self, address: usize) {
+    /// Closes what accesses that were reported have opened, unless it may be open now.
+    pub fn close_again(&self) {
         let (_shared, mut state) = self.change();
+        state.left = false;
         if state.released {
-            return;
-        }
-        if !self.pages.contains(&address) {
-            let page = address / crate::system::PAGE * crate::system::PAGE;
-            close(page..page + crate::system::PAGE);
-        } else {
-            state.close_own(self);
-        }
-    }
-
-    /// What an access has opened stays open until [`close_left`](Self::close_left).
-    pub fn leave_open(&self) {
-        let (_shared, mut state) = self.change();
-        state.left = true;
-    }
-
-    /// Closes what was left open, unless it may be open now.
-    pub fn close_left(&self) {
-        let (_shared, mut state) = self.change();
-        if !std::mem::take(&mut state.left) || state.released {
             return;
         }
         if state.breached {
             self.close_guards();
         }
         state.close_own(self);
+    }
+
+    /// What an access has opened stays open until Level Zero is called.
+    pub fn leave_open(&self) {
+        let (_shared, mut state) = self.change();
+        state.left = true;
+    }
+
+    /// Whether something was left open.
+    pub fn is_left(&self) -> bool {
+        let (_shared, state) = self.change();
+        state.left
     }
 
     fn close_guards(&self) {
@@ -294,8 +300,7 @@ impl Watch {
     /// address of a byte beside the allocation that was overwritten.
     pub fn bury(&self) -> Option<usize> {
         let (_shared, mut state) = self.change();
-        // Pages that were never open hold nothing.
-        let damaged = state.used.then(|| self.empty(&mut state)).flatten();
+        let damaged = self.empty(&mut state);
         if state.breached {
             close(self.whole.clone());
         }
@@ -364,7 +369,6 @@ impl State {
     /// Opens the pages, unless the system refuses.
     fn open(&mut self, watch: &Watch) {
         self.open = open(watch.pages.clone());
-        self.used |= self.open;
     }
 
     /// Closes the pages, unless the host may access them.

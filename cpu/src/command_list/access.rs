@@ -19,7 +19,7 @@ impl CommandList {
         if check::is_on() {
             self.check_context(operation)?;
         }
-        if self.device.has_peer_access() {
+        if self.device.peer_access {
             return Ok(());
         }
         for pin in operation.pin()? {

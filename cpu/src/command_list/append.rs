@@ -13,7 +13,7 @@ use crate::engine::{Nothing, Operation, Order};
 use crate::event::Event;
 use crate::handle::resolve;
 use crate::memory::Span;
-use crate::operation::{QueryTimestamps, Reset, Results, WriteTimestamp};
+use crate::operation::{QueryTimestamps, Reset, WriteTimestamp};
 
 /// The events of an append, as the caller passed them.
 #[derive(Clone, Copy, Debug)]
@@ -195,12 +195,7 @@ pub unsafe fn append_query_timestamps(
         None => queried.len() * size_of::<sys::ze_kernel_timestamp_result_t>(),
         Some(_) => 0,
     };
-    let operation = QueryTimestamps {
-        events: queried,
-        results: Results {
-            to: Span::new(to as usize, length)?,
-            offsets,
-        },
-    };
+    let to = Span::new(to as usize, length)?;
+    let operation = QueryTimestamps::new(queried, to, offsets);
     events.append(&list, operation, Order::AfterEarlier)
 }

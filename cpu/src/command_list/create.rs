@@ -60,7 +60,7 @@ pub fn create_immediate(
         in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
         is_mutable: false,
         role: Role::Immediate(Immediate {
-            stream: Stream::new(on.engine(), desc.priority.into()),
+            stream: Stream::new(on.engine.as_ref(), desc.priority.into()),
             synchronous: desc.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
             desc: (&*desc).into(),
         }),

@@ -24,13 +24,10 @@ const DEFAULT_FLAGS: u32 =
 
 /// Whether a descriptor's chain makes the list mutable.
 pub(super) fn is_mutable(desc: &In<'_, sys::ze_command_list_desc_t>) -> ZeResult<bool> {
-    for link in desc.chain() {
-        if let Some(mutable) = link.input::<extensions::ze_mutable_command_list_exp_desc_t>() {
-            check_flags(mutable.flags, LIST_FLAGS)?;
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let mutable = desc.extension::<extensions::ze_mutable_command_list_exp_desc_t>();
+    mutable.map_or(Ok(false), |it| {
+        check_flags(it.flags, LIST_FLAGS).map(|()| true)
+    })
 }
 
 impl CommandList {

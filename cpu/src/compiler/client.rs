@@ -10,20 +10,27 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
-use rustix::net::{SendFlags, Shutdown, send, shutdown};
+use rustix::net::{self, SendFlags, Shutdown, shutdown};
 use zeusm_process::{Local, Mutex, OwnFile, maps};
 
-use super::message::{Failure, Job, read_outcome};
+use super::message::{Failure, Job, Outcome, receive, send};
 use super::server::STARTED;
 use super::start::zeusm_cpu_compiler;
 use super::supervisor::split_status;
 use crate::opencl::{self, Runtime};
-use crate::system::errno;
+use crate::system::interrupt;
 use crate::system::library::library_of;
 
 /// How much of a crashed compiler's output is reported, in bytes.
 const MAX_OUTPUT: usize = 4096;
+
+/// How often a thread that waits for a build looks for Ctrl-C.
+const BETWEEN_LOOKS: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
 
 /// The compiler process, once it was started. A fork's child starts its own, since the two must not share a socket.
 static COMPILER: Local<Mutex<Option<Compiler>>> = Local::new();
@@ -35,7 +42,7 @@ static COMPILER: Local<Mutex<Option<Compiler>>> = Local::new();
 ///
 /// # Errors
 /// See [`Failure`].
-pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
+pub fn compile(job: &Job) -> Outcome {
     let mut place = COMPILER.get_or_default().lock();
     let mut failure =
         Failure::Unavailable("the compiling process ends as soon as it starts".to_owned());
@@ -50,8 +57,12 @@ pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
         };
         let has_begun = compiler.begin(&job).is_ok();
         tries += usize::from(has_begun || is_new);
-        if has_begun && let Ok(outcome) = read_outcome(&mut Link(&compiler.socket)) {
+        if has_begun && let Ok(outcome) = receive(&mut Link(&compiler.socket)) {
             return outcome;
+        }
+        if interrupt::is_pending() {
+            *place = None;
+            return Err(Failure::Interrupted);
         }
         let ended = place.take().map(|compiler| compiler.exit_report());
         if let (true, Some((status, output))) = (has_begun, ended) {
@@ -59,7 +70,9 @@ pub fn compile(job: &Job) -> Result<Vec<u8>, Failure> {
             failure = Failure::Crashed(format!("{words}\n{output}").trim_end().to_owned());
             let is_killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
             if !is_killed {
-                job = Cow::Owned(job.without_optimisation());
+                let units = job.to_mut();
+                let options = units.iter_mut().map(|unit| &mut unit.options);
+                options.for_each(|options| options.push_str(" -cl-opt-disable"));
             }
         }
     }
@@ -80,9 +93,8 @@ fn failed<E: Into<io::Error>>(step: &'static str) -> impl Fn(E) -> io::Error {
             Some(libc::EAGAIN) => "there are too many processes: end some, or raise `ulimit -u`",
             _ => "modules are built in a process of their own, which needs it",
         };
-        let why = errno::explained(&error);
         io::Error::other(format!(
-            "the process that builds modules cannot be started: {step} answered {why}: {advice}"
+            "the process that builds modules cannot be started: {step} answered {error}: {advice}"
         ))
     }
 }
@@ -130,10 +142,8 @@ impl Compiler {
     /// Sends a job; an error means that the process did not receive all of it.
     fn begin(&self, job: &Job) -> io::Result<()> {
         self.output.get().ok_or_else(lost)?.set_len(0)?;
-        let mut message = Vec::new();
-        job.write(&mut message)?;
         let mut link = Link(&self.socket);
-        link.write_all(&message)?;
+        send(&mut link, job)?;
         let mut started = [0];
         link.read_exact(&mut started)?;
         if started == [STARTED] {
@@ -174,20 +184,28 @@ fn lost() -> io::Error {
     io::Error::other("the program has closed a descriptor of the process that builds modules")
 }
 
-/// Reads from and writes to the socket, as long as it is the runtime's. Writes cause no SIGPIPE when the other end is
-/// closed.
+/// Reads from and writes to the socket, as long as it is the runtime's. Reads end once Ctrl-C is pressed, and writes cause no
+/// SIGPIPE when the other end is closed.
 struct Link<'a>(&'a OwnFile);
 
 impl Read for Link<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.0.get().ok_or_else(lost)?.read(bytes)
+        let mut socket = self.0.get().ok_or_else(lost)?;
+        let mut polled = [PollFd::new(socket, PollFlags::IN)];
+        while polled[0].revents().is_empty() {
+            if interrupt::is_pending() {
+                return Err(io::Error::other("interrupted"));
+            }
+            let _ = poll(&mut polled, Some(&BETWEEN_LOOKS));
+        }
+        socket.read(bytes)
     }
 }
 
 impl Write for Link<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let socket = self.0.get().ok_or_else(lost)?;
-        Ok(send(socket, bytes, SendFlags::NOSIGNAL)?)
+        Ok(net::send(socket, bytes, SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -222,9 +240,9 @@ fn library() -> io::Result<PathBuf> {
     File::open(&path)
         .and_then(|mut file| file.read_exact(&mut header))
         .map_err(|error| {
-            let (path, why) = (path.display(), errno::explained(&error));
+            let path = path.display();
             io::Error::other(format!(
-                "the process that builds modules cannot be started: its file, {path}, cannot be read: {why}: \
+                "the process that builds modules cannot be started: its file, {path}, cannot be read: {error}: \
                  if it was replaced, restart this process"
             ))
         })?;

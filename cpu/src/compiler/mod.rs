@@ -12,5 +12,5 @@ mod start;
 mod supervisor;
 
 pub use client::compile;
-pub use message::{Failure, Job, Unit, read_blob, write_blob};
+pub use message::{Failure, Job};
 pub use server::read_limit;

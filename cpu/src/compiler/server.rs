@@ -1,7 +1,6 @@
 //! The compiler process: receives jobs on standard input, a socket, and returns outcomes on it.
 
 use std::env;
-use std::ffi::CString;
 use std::io::{self, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -9,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use zeusm_process::variables::{InvalidVariable, number};
 
-use super::message::{Failure, Job, write_outcome};
-use crate::opencl::{self, BuildError, Program, Runtime};
+use super::message::{Failure, Job, Outcome, receive, send};
+use crate::opencl::{Program, Runtime};
 
 /// The environment variable with the limit of processor time for a module in seconds.
 const TIME_VARIABLE: &str = "ZEUSM_COMPILER_SECONDS";
@@ -25,7 +24,7 @@ pub fn read_limit() -> Result<Option<u32>, InvalidVariable> {
 
 /// The default limit of processor time for a module in seconds, far more than any valid module needs.
 fn seconds(job: &Job) -> u32 {
-    let size = job.units.iter().map(|unit| unit.code.len()).sum::<usize>();
+    let size = job.iter().map(|unit| unit.code.len()).sum::<usize>();
     60 + u32::try_from(size >> 10).unwrap_or(u32::MAX / 2)
 }
 
@@ -44,12 +43,12 @@ pub fn serve() -> io::Result<()> {
     let mut from = BufReader::new(stream.try_clone()?);
     let mut to = stream;
     let limit = read_limit().unwrap_or_default();
-    while let Ok(job) = Job::read(&mut from) {
+    while let Ok(job) = receive(&mut from) {
         to.write_all(&[STARTED])?;
         limit_time(limit.unwrap_or_else(|| seconds(&job)));
         let outcome = build(&job);
         limit_time(0);
-        write_outcome(&mut to, &outcome)?;
+        send(&mut to, &outcome)?;
     }
     Ok(())
 }
@@ -70,26 +69,9 @@ fn limit_time(limit: u32) {
 }
 
 /// Builds one module to the device's own code.
-fn build(job: &Job) -> Result<Vec<u8>, Failure> {
-    let runtime = Runtime::get().map_err(|error| Failure::Unavailable(error.to_string()))?;
-    let refused = |error: BuildError| Failure::Refused(error.to_string());
-    let options = job
-        .units
-        .iter()
-        .map(|unit| CString::new(unit.options.as_str()));
-    let options = options.collect::<Result<Vec<_>, _>>();
-    let options = options.map_err(|error| Failure::Refused(error.to_string()))?;
-    let units = job
-        .units
-        .iter()
-        .zip(&options)
-        .map(|(unit, options)| opencl::Unit {
-            code: &unit.code,
-            options,
-            specialisation: &unit.specialisation,
-        });
-    let program = Program::compile(runtime, &units.collect::<Vec<_>>()).map_err(refused)?;
-    program
-        .binary()
-        .map_err(|error| Failure::Refused(error.to_string()))
+fn build(job: &Job) -> Outcome {
+    let runtime = Runtime::get().map_err(Failure::Unavailable)?;
+    let program = Program::compile(runtime, job).map_err(Failure::Refused)?;
+    let binary = program.binary();
+    binary.map_err(|error| Failure::Refused(error.to_string()))
 }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use libc::{c_int, c_uint};
+use libc::c_int;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use rustix::net::{Shutdown, shutdown};
@@ -60,11 +60,6 @@ pub fn split_status(output: &[u8]) -> (&[u8], Option<ExitStatus>) {
 
 /// Closes all descriptors but the standard streams: the other end of a pipe, say, waits for the last one to be closed.
 fn close_inherited() {
-    // SAFETY: nothing in this process uses a descriptor yet, except for the standard streams.
-    let closed = unsafe { libc::syscall(libc::SYS_close_range, FIRST_DESCRIPTOR, c_uint::MAX, 0) };
-    if closed == 0 {
-        return;
-    }
     let Ok(open) = fs::read_dir("/proc/self/fd") else {
         return;
     };
@@ -72,7 +67,7 @@ fn close_inherited() {
     let names: Vec<_> = open.flatten().map(|entry| entry.file_name()).collect();
     let numbers = names.iter().filter_map(|name| name.to_str()?.parse().ok());
     for number in numbers.filter(|number: &c_int| *number >= FIRST_DESCRIPTOR) {
-        // SAFETY: as before.
+        // SAFETY: nothing in this process uses a descriptor yet, except for the standard streams.
         unsafe { libc::close(number) };
     }
 }
@@ -124,9 +119,14 @@ fn is_first_to_end(program: Option<Pid>, other: Pid) -> bool {
     let (Some(program), Some(other)) = (program.and_then(open), open(other)) else {
         return false;
     };
-    let mut polled = [&program, &other].map(|process| PollFd::new(process, PollFlags::IN));
+    let socket = stdin();
+    let mut polled = [
+        PollFd::new(&program, PollFlags::IN),
+        PollFd::new(&socket, PollFlags::empty()),
+        PollFd::new(&other, PollFlags::IN),
+    ];
     let _ = retry_on_intr(|| poll(&mut polled, None));
-    !polled[0].revents().is_empty()
+    !polled[0].revents().is_empty() || !polled[1].revents().is_empty()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub fn compute(
     mut properties: Out<'_, sys::ze_device_compute_properties_t>,
 ) -> ZeResult {
     // Without a compiler the values do not matter, as nothing can be launched.
-    let found = Runtime::get().ok().map(Runtime::properties);
+    let found = Runtime::get().ok().map(|runtime| &runtime.properties);
     let [x, y, z] = found
         .map_or([1; 3], |found| found.max_item_sizes)
         .map(number);
@@ -33,23 +33,14 @@ pub fn compute(
     let local = found.map_or(0, |found| found.local_memory);
     properties.maxSharedLocalMemory = u32::try_from(local).unwrap_or(u32::MAX);
     let sizes = found.map_or(&[][..], |found| &found.sub_group_sizes);
-    let known: Vec<u32> = sizes
+    let known = SUB_GROUPS
         .iter()
-        .map(|size| number(*size))
-        .filter(|size| SUB_GROUPS.contains(size))
-        .collect();
+        .filter(|size| sizes.contains(&(**size as usize)));
+    let known: Vec<u32> = known.copied().collect();
     // Callers divide by the smallest size, so there is always one.
-    let sizes = if known.is_empty() { vec![1] } else { known };
-    properties.subGroupSizes = [0; 8];
-    properties.numSubGroupSizes = 0;
-    for (index, size) in sizes
-        .into_iter()
-        .take(properties.subGroupSizes.len())
-        .enumerate()
-    {
-        properties.subGroupSizes[index] = size;
-        properties.numSubGroupSizes += 1;
-    }
+    properties.subGroupSizes = [1, 0, 0, 0, 0, 0, 0, 0];
+    properties.subGroupSizes[..known.len()].copy_from_slice(&known);
+    properties.numSubGroupSizes = number(known.len().max(1));
     Ok(())
 }
 
@@ -63,7 +54,7 @@ pub fn module(
     let runtime = Runtime::get();
     let found = runtime
         .as_ref()
-        .map_or(&none, |runtime| runtime.properties());
+        .map_or(&none, |runtime| &runtime.properties);
     // Without a compiler, packages still read these flags as the element types that memory can hold.
     let has = |config: u64| config != 0 || runtime.is_err();
     let (major, minor) = found.spirv;
@@ -91,23 +82,13 @@ pub fn module(
     properties.maxArgumentsSize = number(found.max_argument_bytes);
     properties.printfBufferSize = number(found.printf_buffer);
     properties.nativeKernelSupported.id = [0; 16];
-    for link in properties.chain() {
-        match link.stype() {
-            sys::ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES => {
-                if let Some(atomics) = link.output::<sys::ze_float_atomic_ext_properties_t>() {
-                    // OpenCL and Level Zero have the same flags.
-                    let [half, single, double] = found.float_atomics.map(|flags| flags as u32);
-                    (atomics.fp16Flags, atomics.fp32Flags, atomics.fp64Flags) =
-                        (half, single, double);
-                }
-            }
-            sys::ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_PROPERTIES => {
-                if let Some(hints) = link.output::<sys::ze_scheduling_hint_exp_properties_t>() {
-                    hints.schedulingHintFlags = 0;
-                }
-            }
-            _ => {}
-        }
+    if let Some(atomics) = properties.extension::<sys::ze_float_atomic_ext_properties_t>() {
+        // OpenCL and Level Zero have the same flags.
+        let [half, single, double] = found.float_atomics.map(|flags| flags as u32);
+        (atomics.fp16Flags, atomics.fp32Flags, atomics.fp64Flags) = (half, single, double);
+    }
+    if let Some(hints) = properties.extension::<sys::ze_scheduling_hint_exp_properties_t>() {
+        hints.schedulingHintFlags = 0;
     }
     Ok(())
 }
@@ -128,8 +109,7 @@ pub fn image(
     _: &'static Device,
     mut properties: Out<'_, sys::ze_device_image_properties_t>,
 ) -> ZeResult {
-    let limits =
-        Runtime::get().map_or_else(|_| ImageLimits::default(), |it| it.properties().images);
+    let limits = Runtime::get().map_or_else(|_| ImageLimits::default(), |it| it.properties.images);
     properties.maxImageDims1D = number(limits.line);
     properties.maxImageDims2D = number(limits.plane);
     properties.maxImageDims3D = number(limits.volume);

@@ -1,8 +1,6 @@
 //! Which devices are presented: how many GPUs, with how many tiles each, and which of them are visible.
 
-use std::env;
 use std::ffi::OsString;
-use std::str::FromStr;
 
 use zeusm_process::variables::{InvalidVariable, number, parse, switch};
 
@@ -11,9 +9,9 @@ use super::mask::Mask;
 /// How many GPUs are presented.
 pub const DEVICES: &str = "ZEUSM_CPU_DEVICES";
 /// How many tiles each GPU has.
-const TILES: &str = "ZEUSM_CPU_TILES";
+pub const TILES: &str = "ZEUSM_CPU_TILES";
 /// With `0`, no device accesses the memory of another.
-const PEER_ACCESS: &str = "ZEUSM_CPU_PEER_ACCESS";
+pub const PEER_ACCESS: &str = "ZEUSM_CPU_PEER_ACCESS";
 /// Level Zero's own variables.
 const HIERARCHY: &str = "ZE_FLAT_DEVICE_HIERARCHY";
 const MASK: &str = "ZE_AFFINITY_MASK";
@@ -36,16 +34,12 @@ pub enum Hierarchy {
     Combined,
 }
 
-impl FromStr for Hierarchy {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "COMPOSITE" => Ok(Self::Composite),
-            "FLAT" => Ok(Self::Flat),
-            "COMBINED" => Ok(Self::Combined),
-            _ => Err(()),
-        }
+fn hierarchy(text: &str) -> Option<Hierarchy> {
+    match text {
+        "COMPOSITE" => Some(Hierarchy::Composite),
+        "FLAT" => Some(Hierarchy::Flat),
+        "COMBINED" => Some(Hierarchy::Combined),
+        _ => None,
     }
 }
 
@@ -97,14 +91,13 @@ impl Layout {
             gpus: number(&read, DEVICES, 1..=MOST_DEVICES)?.unwrap_or(1),
             tiles: number(&read, TILES, 1..=MOST_TILES)?.unwrap_or(1),
             peer_access: switch(&read, PEER_ACCESS)?.unwrap_or(true),
-            hierarchy: parse(&read, HIERARCHY, hierarchies, |text| text.parse().ok())?
-                .unwrap_or_default(),
+            hierarchy: parse(&read, HIERARCHY, hierarchies, hierarchy)?.unwrap_or_default(),
             ..Self::default()
         };
         let expected = || layout.expected_mask();
         let mask = parse(&read, MASK, expected, |text| {
             let masked = Self {
-                mask: text.parse().ok()?,
+                mask: Mask::read(text)?,
                 ..layout.clone()
             };
             let has_tiles = masked.mask.has_tiles();
@@ -113,33 +106,6 @@ impl Layout {
         })?
         .unwrap_or_default();
         Ok(Self { mask, ..layout })
-    }
-
-    /// The same with so many GPUs and tiles, and with or without peer access.
-    ///
-    /// # Errors
-    /// For numbers out of range, and a mask that leaves none of the devices.
-    pub fn with(&self, gpus: u32, tiles: u32, peer_access: bool) -> Result<Self, InvalidVariable> {
-        for (variable, value, most) in [(DEVICES, gpus, MOST_DEVICES), (TILES, tiles, MOST_TILES)] {
-            number(|_| Some(value.to_string().into()), variable, 1..=most)?;
-        }
-        let layout = Self {
-            gpus,
-            tiles,
-            peer_access,
-            ..self.clone()
-        };
-        if layout.places().is_empty() {
-            return Err(InvalidVariable {
-                name: MASK,
-                value: env::var_os(MASK)
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
-                expected: layout.expected_mask(),
-            });
-        }
-        Ok(layout)
     }
 
     /// The visible devices. The GPUs are first, as programs take the first device by default.

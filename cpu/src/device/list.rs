@@ -10,7 +10,7 @@ use level_zero_sys as sys;
 use zeusm_process::Lazy;
 use zeusm_process::variables::{InvalidVariable, parse, switch};
 
-use super::layout::{Hierarchy, Layout, Place};
+use super::layout::{self, Hierarchy, Layout, Place};
 use crate::abi::entry::Argument;
 use crate::abi::result::{ZeResult, describe};
 use crate::engine::DeviceEngine;
@@ -83,32 +83,34 @@ fn units(parts: u32, is_gpu: bool) -> usize {
 }
 
 /// A device or a sub-device. It lives as long as the process, and a fork's child has the same ones.
-#[derive(Debug)]
 pub struct Device {
     /// Its index in the list, which its handle contains.
     number: u32,
     /// Its type in the API.
-    type_: sys::ze_device_type_t,
+    pub type_: sys::ze_device_type_t,
     /// The GPU that it is, or is a tile of; the CPU has the number after the last GPU.
-    place: u32,
+    pub place: u32,
     /// Which tile.
     tile: Option<u32>,
     /// The number of the device that it is a sub-device of.
     root: Option<u32>,
-    /// Its index among the sub-devices, or 0.
-    sub_device_id: u32,
+    /// Its index among the sub-devices of its root device; 0 for a root device.
+    pub sub_device_id: u32,
     /// The numbers of its sub-devices.
     sub_devices: Vec<u32>,
     /// The part of its name that distinguishes it from other GPUs.
     ordinal: String,
-    execution_units: usize,
-    memory: u64,
+    /// How many execution units it reports: its part of the machine's processors, but as many as a GPU has at least. Its
+    /// kernels may run on all of the machine's processors.
+    pub execution_units: usize,
+    /// Its part of the machine's memory in bytes.
+    pub memory: u64,
     /// The limit of its allocations, unless that is the machine's.
-    share: Option<&'static Share>,
+    pub share: Option<&'static Share>,
     /// Whether it accesses the memory of other devices, and they its memory.
-    peer_access: bool,
+    pub peer_access: bool,
     /// Executes its commands in the order of submission; without one, each queue and immediate list is independent.
-    engine: Option<DeviceEngine>,
+    pub engine: Option<DeviceEngine>,
 }
 
 impl Device {
@@ -147,11 +149,6 @@ impl Device {
         handle::permanent(Kind::Device, self.number) as sys::ze_device_handle_t
     }
 
-    /// Its type in the API.
-    pub fn device_type(&self) -> sys::ze_device_type_t {
-        self.type_
-    }
-
     /// Its name, which says that it is a CPU whatever its type.
     pub fn name(&self) -> String {
         let presented = match self.type_ {
@@ -174,20 +171,10 @@ impl Device {
         uuid
     }
 
-    /// The number of the GPU that it is or is a tile of; the CPU's is the one after the last GPU's.
-    pub fn place(&self) -> u32 {
-        self.place
-    }
-
     /// The device that it is a sub-device of.
     pub fn root(&self) -> Option<&'static Self> {
         self.root
             .and_then(|number| devices().all.get(number as usize))
-    }
-
-    /// Its index among the sub-devices of its root device; 0 for a root device.
-    pub fn sub_device_id(&self) -> u32 {
-        self.sub_device_id
     }
 
     /// The handles of its sub-devices.
@@ -195,35 +182,9 @@ impl Device {
         devices().handles(&self.sub_devices)
     }
 
-    /// How many execution units it reports: its part of the machine's processors, but as many as a GPU has at least. Its
-    /// kernels may run on all of the machine's processors.
-    pub fn execution_units(&self) -> usize {
-        self.execution_units
-    }
-
-    /// Its part of the machine's memory in bytes.
-    pub fn memory(&self) -> u64 {
-        self.memory
-    }
-
     /// The largest single allocation without relaxed limits: half of its memory.
     pub fn max_allocation_size(&self) -> u64 {
         self.memory / 2
-    }
-
-    /// The limit of its allocations, unless that is the machine's.
-    pub fn share(&self) -> Option<&'static Share> {
-        self.share
-    }
-
-    /// The engine that executes the commands of all its queues and immediate lists, if they share one.
-    pub fn engine(&self) -> Option<&DeviceEngine> {
-        self.engine.as_ref()
-    }
-
-    /// Whether it accesses the memory of all devices.
-    pub fn has_peer_access(&self) -> bool {
-        self.peer_access
     }
 
     /// Whether it accesses the memory of `other`. The tiles of a GPU access the memory of all its tiles.
@@ -233,7 +194,6 @@ impl Device {
 }
 
 /// All devices.
-#[derive(Debug)]
 struct Devices {
     layout: Layout,
     all: Vec<Device>,
@@ -244,7 +204,7 @@ struct Devices {
 static DEVICES: Lazy<Devices> = Lazy::new();
 
 fn devices() -> &'static Devices {
-    DEVICES.get_or_make(|| Devices::new(of_environment()))
+    DEVICES.get_or_make(|| Devices::new(&Layout::of_variables(env::var_os).unwrap_or_default()))
 }
 
 impl Devices {
@@ -323,12 +283,6 @@ pub fn have_sub_devices() -> bool {
     devices.any(|device| !device.sub_devices.is_empty())
 }
 
-/// The layout that the environment describes, read once.
-fn of_environment() -> &'static Layout {
-    static LAYOUT: Lazy<Layout> = Lazy::new();
-    LAYOUT.get_or_make(|| Layout::of_variables(env::var_os).unwrap_or_default())
-}
-
 /// Checks the variables that describe devices.
 ///
 /// # Errors
@@ -345,12 +299,16 @@ pub fn check_variables() -> Result<(), InvalidVariable> {
 /// `ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE` when other devices have been listed already, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for
 /// numbers out of range. Both are described.
 pub fn present(gpus: u32, tiles: u32, peer_access: bool) -> ZeResult {
-    let wanted = of_environment()
-        .with(gpus, tiles, peer_access)
-        .map_err(|error| {
-            describe(&error.to_string());
-            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT
-        })?;
+    let read = |name| match name {
+        layout::DEVICES => Some(gpus.to_string().into()),
+        layout::TILES => Some(tiles.to_string().into()),
+        layout::PEER_ACCESS => Some(u32::from(peer_access).to_string().into()),
+        _ => env::var_os(name),
+    };
+    let wanted = Layout::of_variables(read).map_err(|error| {
+        describe(&error.to_string());
+        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT
+    })?;
     let presented = &DEVICES.get_or_make(|| Devices::new(&wanted)).layout;
     if *presented == wanted {
         return Ok(());

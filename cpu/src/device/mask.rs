@@ -1,7 +1,5 @@
 //! `ZE_AFFINITY_MASK`: which devices and tiles are visible.
 
-use std::str::FromStr;
-
 /// The devices and tiles that the mask names, in its order; every one if it names none.
 ///
 /// Source: Level Zero specification, "Core programming guide", Affinity mask.
@@ -28,38 +26,35 @@ impl Mask {
     pub fn has_tiles(&self) -> bool {
         self.0.iter().any(|ordinal| ordinal.tile.is_some())
     }
-}
-
-impl FromStr for Mask {
-    type Err = ();
 
     /// Reads numbers with commas between them, each alone or with a second one behind a point.
-    fn from_str(text: &str) -> Result<Self, ()> {
+    pub fn read(text: &str) -> Option<Self> {
         if text.trim().is_empty() {
-            return Ok(Self::default());
+            return Some(Self::default());
         }
         text.split(',')
-            .map(str::parse)
-            .collect::<Result<_, _>>()
+            .map(Ordinal::read)
+            .collect::<Option<_>>()
             .map(Self)
     }
 }
 
-impl FromStr for Ordinal {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
+impl Ordinal {
+    fn read(text: &str) -> Option<Self> {
         let number = |text: &str| {
             let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            digits.then(|| text.parse().ok()).flatten().ok_or(())
+            digits.then(|| text.parse().ok()).flatten()
         };
         let (device, tile) = match text.trim().split_once('.') {
             None => (text.trim(), None),
             Some((device, tile)) => (device, Some(tile)),
         };
-        Ok(Self {
+        Some(Self {
             device: number(device)?,
-            tile: tile.map(number).transpose()?,
+            tile: match tile {
+                Some(tile) => Some(number(tile)?),
+                None => None,
+            },
         })
     }
 }
@@ -71,7 +66,7 @@ mod tests {
 
     /// The visible ones of two devices with four tiles each.
     fn visible(text: &str) -> Vec<(u32, u32)> {
-        let mask: Mask = text.parse().unwrap();
+        let mask = Mask::read(text).unwrap();
         let all = (0..2).flat_map(|device| (0..4).map(move |tile| (device, tile)));
         all.filter(|(device, tile)| mask.shows(*device, *tile))
             .collect()
@@ -110,7 +105,7 @@ mod tests {
             "1;2",
             "4294967296",
         ] {
-            assert_eq!(text.parse::<Mask>(), Err(()), "{text}");
+            assert_eq!(Mask::read(text), None, "{text}");
         }
     }
 }

@@ -29,7 +29,7 @@ pub unsafe fn memory(
     properties.flags = 0;
     properties.maxClockRate = 0;
     properties.maxBusWidth = CHANNEL;
-    properties.totalSize = device.memory();
+    properties.totalSize = device.memory;
     properties.name = text("system memory");
     Ok(())
 }
@@ -53,8 +53,7 @@ pub fn memory_access(
     properties.hostAllocCapabilities = everything;
     properties.deviceAllocCapabilities = everything;
     properties.sharedSingleDeviceAllocCapabilities = shared;
-    properties.sharedCrossDeviceAllocCapabilities =
-        if device.has_peer_access() { shared } else { 0 };
+    properties.sharedCrossDeviceAllocCapabilities = if device.peer_access { shared } else { 0 };
     properties.sharedSystemAllocCapabilities = everything;
     Ok(())
 }

@@ -17,7 +17,7 @@ pub fn pci(
 ) -> ZeResult {
     properties.address = sys::ze_pci_address_ext_t {
         domain: DOMAIN,
-        bus: device.place(),
+        bus: device.place,
         device: 0,
         function: 0,
     };

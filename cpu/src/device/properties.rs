@@ -1,7 +1,10 @@
 //! `zeDeviceGetProperties`.
 
 use level_zero_sys as sys;
-use level_zero_sys::extensions::{self, ze_mutable_command_list_exp_properties_t as MutableLists};
+use level_zero_sys::extensions::{
+    self, ze_device_readonly_memory_ext_properties_t as ReadOnlyMemory,
+    ze_mutable_command_list_exp_properties_t as MutableLists,
+};
 
 use super::list::{Device, have_sub_devices, is_discrete};
 use crate::abi::arguments::text;
@@ -29,7 +32,7 @@ const fn version(architecture: u32, release: u32) -> u32 {
 ///   uses immediate command lists: its batches of regular lists have defects, and are slower here.
 /// - 255 and 13, which no GPU has, where OpenCL is of 2024 or before: compiled by it, oneMKL's kernels give wrong results.
 fn architecture() -> u32 {
-    let is_old = Runtime::get().is_ok_and(|runtime| runtime.properties().year() < 2025);
+    let is_old = Runtime::get().is_ok_and(|runtime| runtime.properties.year() < 2025);
     match (have_sub_devices(), is_old) {
         (false, false) => version(20, 1),
         (false, true) => version(255, 0),
@@ -44,34 +47,18 @@ pub fn device_properties(
     mut properties: Out<'_, sys::ze_device_properties_t>,
 ) -> ZeResult {
     device.describe(&mut properties);
-    for link in properties.chain() {
-        match link.stype() {
-            sys::ZE_STRUCTURE_TYPE_EU_COUNT_EXT => {
-                if let Some(count) = link.output::<sys::ze_eu_count_ext_t>() {
-                    count.numTotalEUs = device.execution_units() as u32;
-                }
-            }
-            extensions::ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES => {
-                let memory =
-                    link.output::<extensions::ze_device_readonly_memory_ext_properties_t>();
-                if let Some(memory) = memory {
-                    memory.readonlyCapability =
-                        extensions::ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED;
-                }
-            }
-            extensions::ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT => {
-                if let Some(version) = link.output::<extensions::ze_device_ip_version_ext_t>() {
-                    version.ipVersion = architecture();
-                }
-            }
-            extensions::ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES => {
-                if let Some(mutable) = link.output::<MutableLists>() {
-                    mutable.mutableCommandListFlags = 0;
-                    mutable.mutableCommandFlags = MUTABLE_FLAGS;
-                }
-            }
-            _ => {}
-        }
+    if let Some(count) = properties.extension::<sys::ze_eu_count_ext_t>() {
+        count.numTotalEUs = device.execution_units as u32;
+    }
+    if let Some(memory) = properties.extension::<ReadOnlyMemory>() {
+        memory.readonlyCapability = extensions::ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED;
+    }
+    if let Some(version) = properties.extension::<extensions::ze_device_ip_version_ext_t>() {
+        version.ipVersion = architecture();
+    }
+    if let Some(mutable) = properties.extension::<MutableLists>() {
+        mutable.mutableCommandListFlags = 0;
+        mutable.mutableCommandFlags = MUTABLE_FLAGS;
     }
     Ok(())
 }
@@ -79,8 +66,8 @@ pub fn device_properties(
 impl Device {
     /// Writes all that the first version of the structure has.
     pub fn describe(&self, properties: &mut sys::ze_device_properties_t) {
-        let units = self.execution_units() as u32;
-        properties.type_ = self.device_type();
+        let units = self.execution_units as u32;
+        properties.type_ = self.type_;
         properties.vendorId = VENDOR;
         properties.deviceId = 0;
         properties.flags = sys::ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING.0;
@@ -90,7 +77,7 @@ impl Device {
         if self.root().is_some() {
             properties.flags |= sys::ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE.0;
         }
-        properties.subdeviceId = self.sub_device_id();
+        properties.subdeviceId = self.sub_device_id;
         properties.coreClockRate = processor::megahertz();
         properties.maxMemAllocSize = self.max_allocation_size();
         properties.maxHardwareContexts = 1024;

@@ -18,6 +18,7 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_extension_image_view", 1 << 16),
     ("ZE_extension_image_format_support", 1 << 16),
     ("ZE_extension_ipc_mem_handle_type", 1 << 16),
+    ("ZE_extension_external_memmap_sysmem", 1 << 16),
     ("ZE_extension_virtual_mem_readonly_properties", 1 << 16),
     ("ZE_experimental_module_program", 1 << 16),
     ("ZE_experimental_scheduling_hints", 1 << 16),

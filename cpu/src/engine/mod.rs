@@ -71,8 +71,7 @@ mod order;
 mod tests;
 
 pub use execute::begin;
-pub use native::NATIVE_QUEUES;
 pub use order::{
-    Completion, DeviceEngine, Enqueued, Kind, NativeEvent, Nothing, Operation, Order, Pins,
-    Priority, SharedState, Signal, Stream, dispatch,
+    DeviceEngine, Enqueued, Kind, NATIVE_QUEUES, NativeEvent, Nothing, Operation, Order, Pins,
+    Priority, SharedState, Signal, Stream, dispatch, ended,
 };

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 
 use rustix::thread::futex;
-use zeusm_process::{Local, Mutex, OwnFile, generation};
+use zeusm_process::{Local, Mutex, OwnFile};
 
 use crate::engine::{SharedState, Signal, dispatch};
 use crate::memory::{Mapping, PAGE, ShareError, own_memory_file};
@@ -41,9 +41,10 @@ struct Slot {
 pub struct Board {
     file: OwnFile,
     mapping: Mapping,
-    /// As in the head, which other processes could change.
-    flags: u32,
-    count: u32,
+    /// The pool's flags, as in the head, which other processes could change.
+    pub flags: u32,
+    /// How many events there are.
+    pub count: u32,
 }
 
 /// The length of the file for `count` events.
@@ -84,11 +85,8 @@ impl Board {
     /// The board in a memory file of this runtime; `None` if it has another content.
     pub fn open(file: File) -> Option<Self> {
         let size = usize::try_from(file.metadata().ok()?.len()).ok()?;
-        if size < PAGE {
-            return None;
-        }
         let mapping = Mapping::of_file(&file, 0, size)?;
-        // SAFETY: the mapping is large enough and aligned, and the file cannot shrink. Only a board's changes are written
+        // SAFETY: no empty file can be mapped, so the mapping has a page, and the file cannot shrink. Only a board's changes are written
         // by other processes; the fields of another file are plain numbers of whatever value, read once.
         let (magic, flags, count) = unsafe {
             let head = mapping.address() as *const Head;
@@ -114,16 +112,6 @@ impl Board {
         self.file.get()
     }
 
-    /// The pool's flags.
-    pub fn flags(&self) -> u32 {
-        self.flags
-    }
-
-    /// How many events there are.
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
     fn changes(&self) -> &AtomicU32 {
         // SAFETY: the mapping begins with a head and lives as long as `self`.
         unsafe { &(*(self.mapping.address() as *const Head)).changes }
@@ -145,7 +133,8 @@ impl Board {
 
 /// A board and the signals of this process that are watched.
 pub struct Watcher {
-    board: Arc<Board>,
+    /// The board.
+    pub board: Arc<Board>,
     /// A fork's child has no thread, and watches a signal again when it waits for it.
     watched: Local<Mutex<Watched>>,
 }
@@ -165,18 +154,12 @@ impl Watcher {
         }
     }
 
-    /// The board.
-    pub fn board(&self) -> &Board {
-        &self.board
-    }
-
     /// A signal of the event with this index.
     pub fn signal(self: &Arc<Self>, index: u32, timed: bool) -> Arc<Signal> {
         Signal::shared(timed, |signal| SharedEvent {
             watcher: Arc::clone(self),
             index,
             signal: Weak::clone(signal),
-            watched_by: AtomicU32::new(0),
         })
     }
 
@@ -234,8 +217,6 @@ struct SharedEvent {
     watcher: Arc<Watcher>,
     index: u32,
     signal: Weak<Signal>,
-    /// The generation of the process that watches it, 0 before the first wait.
-    watched_by: AtomicU32,
 }
 
 impl SharedEvent {
@@ -272,57 +253,6 @@ impl SharedState for SharedEvent {
     }
 
     fn watch(&self) -> bool {
-        if self.watched_by.load(Ordering::Acquire) == generation() {
-            return true;
-        }
-        // Of several threads each adds the signal, as none may sleep before it is added.
-        let is_watched = self.watcher.watch(&self.signal);
-        if is_watched {
-            self.watched_by.store(generation(), Ordering::Release);
-        }
-        is_watched
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use std::time::{Duration, Instant};
-
-    use super::*;
-    use crate::system::clock::Deadline;
-
-    #[test]
-    fn of_two_threads_that_begin_to_wait_none_is_forgotten() {
-        let watcher = Arc::new(Watcher::new(Board::create(0, 1).unwrap()));
-        let signal = watcher.signal(0, false);
-        let elsewhere = SharedEvent {
-            watcher: Arc::clone(&watcher),
-            index: 0,
-            signal: Weak::new(),
-            watched_by: AtomicU32::new(0),
-        };
-        // This thread takes the part of the one that watches.
-        let mut watched = watcher.watched.get_or_default().lock();
-        watched.has_thread = true;
-        thread::scope(|scope| {
-            let waiting = [(); 2].map(|()| {
-                let waiting = scope.spawn(|| {
-                    let begin = Instant::now();
-                    signal.wait(Deadline::after(10_000_000_000));
-                    begin.elapsed()
-                });
-                thread::sleep(Duration::from_millis(50));
-                waiting
-            });
-            elsewhere.set(0, 0);
-            let known = watched.signals.iter().filter_map(Weak::upgrade);
-            known.for_each(|signal| dispatch(signal.refresh()));
-            drop(watched);
-            for thread in waiting {
-                assert!(thread.join().unwrap() < Duration::from_secs(5));
-            }
-        });
+        self.watcher.watch(&self.signal)
     }
 }

@@ -34,13 +34,13 @@ pub fn create(
     check_flags(desc.signal, SCOPES)?;
     check_flags(desc.wait, SCOPES)?;
     ensure(
-        desc.index < pool.count(),
+        desc.index < pool.count,
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
     let attributes = Attributes {
         pool: handle as usize,
         timed: pool.is_timed(),
-        counter: pool.counter(),
+        counter: pool.counter,
         signal_scope: desc.signal,
         wait_scope: desc.wait,
     };
@@ -125,8 +125,8 @@ pub fn host_synchronize(event: Arc<Event>, timeout: u64) -> ZeResult {
     signal.outcome()
 }
 
-/// Waits until an event is set.
-fn wait(signal: &Signal, timeout: u64) -> ZeResult {
+/// Waits until the signal of an event or a fence is set.
+pub fn wait(signal: &Signal, timeout: u64) -> ZeResult {
     // The clock is read only if there is something to wait for.
     let done = signal.is_set() || signal.wait(Deadline::after(timeout));
     if done && check::is_on() {

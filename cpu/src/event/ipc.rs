@@ -28,7 +28,7 @@ use crate::usm::ipc::{Handle, Subject, find_file};
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pool without that flag or with counter-based events, and the result code for
 /// the system's error, which is described, where the system allows no memory files.
 pub fn pool_handle(pool: Arc<EventPool>, handle: &mut sys::ze_ipc_event_pool_handle_t) -> ZeResult {
-    handle.data = encode(pool.exported()?.board(), 0, Subject::EventPool)?;
+    handle.data = encode(&pool.exported()?.board, 0, Subject::EventPool)?;
     Ok(())
 }
 
@@ -69,7 +69,7 @@ pub fn open_pool(
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pool that [`open_pool`] did not give.
 pub fn close_pool(pool: sys::ze_event_pool_handle_t) -> ZeResult {
-    let is_opened = resolve::<EventPool>(pool)?.is_opened();
+    let is_opened = resolve::<EventPool>(pool)?.is_opened;
     ensure(is_opened, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     retire::<EventPool>(pool).map(drop)
 }
@@ -94,7 +94,7 @@ pub fn counter_handle(
     handle: &mut ze_ipc_event_counter_based_handle_t,
 ) -> ZeResult {
     let place = event.exported()?;
-    handle.data = encode(place.watcher.board(), place.index, Subject::CounterEvent)?;
+    handle.data = encode(&place.watcher.board, place.index, Subject::CounterEvent)?;
     Ok(())
 }
 
@@ -112,8 +112,8 @@ pub fn open_counter(
     let handle = Handle::decode(&handle.data, Subject::CounterEvent)?;
     let board = find_file(&handle).and_then(Board::open).ok_or(invalid)?;
     let index = u32::try_from(handle.place).map_err(|_| invalid)?;
-    ensure(index < board.count(), invalid)?;
-    let flags = board.flags();
+    ensure(index < board.count, invalid)?;
+    let flags = board.flags;
     let attributes = Attributes {
         timed: flags & TIMED != 0,
         counter: Some(flags),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
-use zeusm_process::{ForkSafe, Reinit, RwLock};
+use zeusm_process::{ForkSafe, Mutex};
 
 use super::rounds::{Place, Rounds};
 use crate::abi::result::ZeResult;
@@ -18,7 +18,8 @@ object!(Event, sys::_ze_event_handle_t, Event);
 
 /// An event.
 pub struct Event {
-    current: ForkSafe<Current>,
+    /// The latest signal.
+    current: ForkSafe<Mutex<Latest>>,
     pub(super) attributes: Attributes,
     /// The slots of a counter-based event that processes may share.
     rounds: Option<Rounds>,
@@ -27,8 +28,6 @@ pub struct Event {
 }
 
 /// The latest signal of an event.
-struct Current(RwLock<Latest>);
-
 #[derive(Clone)]
 struct Latest {
     signal: Arc<Signal>,
@@ -46,13 +45,10 @@ impl Latest {
     }
 }
 
-impl Reinit for Current {
-    /// Where the parent was about to replace the signal, the child gets one that is set.
-    fn reinit(&self) -> Self {
-        let latest = self.0.try_read().map(|latest| latest.clone());
-        Self(RwLock::new(latest.unwrap_or_else(|| {
-            Latest::own(Arc::new(Signal::new(true, false)))
-        })))
+impl Default for Latest {
+    /// Where the parent of a fork was about to replace the signal, the child gets one that is set.
+    fn default() -> Self {
+        Self::own(Arc::new(Signal::new(true, false)))
     }
 }
 
@@ -127,7 +123,7 @@ impl Event {
 
     fn with_latest(attributes: Attributes, latest: Latest, rounds: Option<Rounds>) -> Self {
         Self {
-            current: ForkSafe::new(Current(RwLock::new(latest))),
+            current: ForkSafe::new(Mutex::new(latest)),
             attributes,
             rounds,
             is_opened: false,
@@ -136,7 +132,7 @@ impl Event {
 
     /// The latest signal.
     pub fn signal(&self) -> Arc<Signal> {
-        Arc::clone(&self.current.get().0.read().signal)
+        Arc::clone(&self.current.get().lock().signal)
     }
 
     /// The slot of the latest signal, whose file stays open as long as the event lives.
@@ -147,7 +143,7 @@ impl Event {
     pub(super) fn exported(&self) -> ZeResult<Place> {
         let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
         let rounds = self.rounds.as_ref().ok_or(invalid)?;
-        let place = self.current.get().0.read().place.clone().ok_or(invalid)?;
+        let place = self.current.get().lock().place.clone().ok_or(invalid)?;
         let place = place.map_err(|error| error.report())?;
         rounds.keep(&place);
         Ok(place)
@@ -171,7 +167,7 @@ impl Event {
                 _ => Latest::own(Arc::new(Signal::new(false, self.is_timed()))),
             };
             let current = Arc::clone(&latest.signal);
-            let before = mem::replace(&mut *self.current.get().0.write(), latest);
+            let before = mem::replace(&mut *self.current.get().lock(), latest);
             // It may own commands, which are not dropped under the lock.
             drop(before);
             current

@@ -26,12 +26,14 @@ object!(EventPool, sys::_ze_event_pool_handle_t, EventPool);
 pub struct EventPool {
     context: usize,
     flags: u32,
-    count: u32,
-    counter: Option<u32>,
+    /// How many events it has.
+    pub(super) count: u32,
+    /// The flags of its counter-based events; `None` for regular ones.
+    pub(super) counter: Option<u32>,
     /// The events' state, if other processes may share it, or the reason why they cannot.
     shared: Option<Result<Arc<Watcher>, ShareError>>,
     /// Whether it was opened by a handle.
-    is_opened: bool,
+    pub(super) is_opened: bool,
 }
 
 impl EventPool {
@@ -39,17 +41,12 @@ impl EventPool {
     pub fn opened(context: usize, watcher: Watcher) -> Self {
         Self {
             context,
-            flags: watcher.board().flags() & POOL_FLAGS,
-            count: watcher.board().count(),
+            flags: watcher.board.flags & POOL_FLAGS,
+            count: watcher.board.count,
             counter: None,
             shared: Some(Ok(Arc::new(watcher))),
             is_opened: true,
         }
-    }
-
-    /// Whether it was opened by a handle.
-    pub fn is_opened(&self) -> bool {
-        self.is_opened
     }
 
     /// What other processes need to share its events.
@@ -74,33 +71,19 @@ impl EventPool {
         Some(signal)
     }
 
-    /// How many events it has.
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
     /// Whether its events keep the times of the commands that signal them.
     pub fn is_timed(&self) -> bool {
         let timed = sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0
             | extensions::ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP;
         self.flags & timed != 0
     }
-
-    /// The flags of its counter-based events; `None` for regular ones.
-    pub fn counter(&self) -> Option<u32> {
-        self.counter
-    }
 }
 
 /// The flags of counter-based events, if a pool's chain asks for them.
 fn counter(desc: &In<'_, sys::ze_event_pool_desc_t>) -> ZeResult<Option<u32>> {
-    for link in desc.chain() {
-        if let Some(counter) = link.input::<extensions::ze_event_pool_counter_based_exp_desc_t>() {
-            check_flags(counter.flags, COUNTER_BASED_FLAGS)?;
-            return Ok(Some(counter.flags));
-        }
-    }
-    Ok(None)
+    let counter = desc.extension::<extensions::ze_event_pool_counter_based_exp_desc_t>();
+    let checked = counter.map(|it| check_flags(it.flags, COUNTER_BASED_FLAGS).map(|()| it.flags));
+    checked.transpose()
 }
 
 /// `zeEventPoolCreate`.

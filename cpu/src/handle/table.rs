@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
-use zeusm_process::{AtFork, ForkLock, Lazy, Mutex, RwLock};
+use zeusm_process::{AtFork, ForkLock, Lazy, RwLock};
 
 /// How many generations a slot has, and how many slots there are, as powers of two.
 pub(super) const GENERATION_BITS: u32 = 24;
@@ -31,7 +31,7 @@ struct Vacancies {
 /// changes a slot holds the vacancies' lock as well.
 pub struct Table<T: 'static> {
     segments: [Lazy<Box<[Slot<T>]>>; SEGMENTS],
-    vacancies: ForkLock<Mutex<Vacancies>>,
+    vacancies: ForkLock<Vacancies>,
 }
 
 impl<T: Send + Sync> AtFork for Table<T> {
@@ -61,10 +61,10 @@ impl<T: Send + Sync> Table<T> {
     pub const fn new() -> Self {
         Self {
             segments: [const { Lazy::new() }; SEGMENTS],
-            vacancies: ForkLock::new(Mutex::new(Vacancies {
+            vacancies: ForkLock::new(Vacancies {
                 free: Vec::new(),
                 used: 0,
-            })),
+            }),
         }
     }
 
@@ -118,15 +118,10 @@ impl<T: Send + Sync> Table<T> {
     }
 
     /// How many objects are alive.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         let vacancies = self.vacancies.lock();
         let slots = (0..vacancies.used).filter_map(|number| self.slot(number));
         slots.filter(|slot| slot.0.read().object.is_some()).count()
-    }
-
-    /// Whether no object is alive.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn slot(&self, number: u32) -> Option<&Slot<T>> {

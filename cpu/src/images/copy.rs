@@ -30,14 +30,14 @@ fn sides(
     pitches: Pitches,
 ) -> ZeResult<(Region, Region)> {
     let Cuboid { size, .. } = shape::cuboid(&image.layout, region)?;
-    let row = match image.kind() {
+    let row = match image.layout.kind {
         // The images of a one-dimensional array are rows here.
         ImageKind::Lines if pitches.slice != 0 => pitches.slice,
         _ => pitches.row,
     };
     let layout = Layout {
         pitch: row as usize,
-        slice_pitch: match image.kind() {
+        slice_pitch: match image.layout.kind {
             ImageKind::Planes | ImageKind::Volume => pitches.slice as usize,
             _ => 0,
         },

@@ -42,7 +42,7 @@ impl Request {
         if !runtime.supports_image(kind, format.opencl) {
             return Err(unsupported());
         }
-        let layout = shape::layout(desc, format.pixel, &runtime.properties().images)?;
+        let layout = shape::layout(desc, format.pixel, &runtime.properties.images)?;
         Ok(Self {
             runtime,
             format,
@@ -88,7 +88,7 @@ impl Request {
             // OpenCL may access it on the thread of the host.
             host_access: true,
             device: device.handle() as u64,
-            share: device.share(),
+            share: device.share,
             exportable: false,
         };
         let address =
@@ -132,10 +132,10 @@ impl Request {
 pub(super) fn runtime() -> ZeResult<&'static Runtime> {
     let unsupported = sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     let runtime = Runtime::get().map_err(|error| {
-        describe(&error.to_string());
+        describe(&error);
         unsupported
     })?;
-    ensure(runtime.properties().images.plane > 0, unsupported)?;
+    ensure(runtime.properties.images.plane > 0, unsupported)?;
     Ok(runtime)
 }
 
@@ -169,10 +169,9 @@ pub fn properties(
         Some(request) if request.format.is_float => point | linear,
         Some(_) => point,
     };
-    for link in properties.chain() {
-        if let Some(it) = link.output::<extensions::ze_image_format_support_ext_properties_t>() {
-            it.supported = sys::ze_bool_t::from(request.is_some());
-        }
+    if let Some(it) = properties.extension::<extensions::ze_image_format_support_ext_properties_t>()
+    {
+        it.supported = sys::ze_bool_t::from(request.is_some());
     }
     Ok(())
 }

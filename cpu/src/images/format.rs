@@ -14,13 +14,12 @@ use level_zero_sys::{
 use opencl_sys as cl;
 
 use crate::abi::result::{ZeResult, describe};
-use crate::opencl::ImageFormat;
 
 /// A format that OpenCL may support.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// OpenCL's name of it.
-    pub opencl: ImageFormat,
+    pub opencl: cl::cl_image_format,
     /// Bytes of a pixel.
     pub pixel: usize,
     /// Whether kernels read numbers that can be filtered, other than integers.
@@ -111,7 +110,10 @@ impl Format {
             sys::ZE_IMAGE_FORMAT_TYPE_SINT,
         ];
         Some(Self {
-            opencl: ImageFormat { order, channel },
+            opencl: cl::cl_image_format {
+                image_channel_order: order,
+                image_channel_data_type: channel,
+            },
             pixel: components * bytes,
             is_float: !integers.contains(&format.type_),
         })

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::handle::object;
 use crate::memory::{self, Allocation, Pin, Span};
-use crate::opencl::{self, ImageKind, ImageLayout};
+use crate::opencl::{self, ImageLayout};
 use crate::operation::{Layout, Region};
 
 object!(Image, sys::_ze_image_handle_t, Image);
@@ -19,30 +19,17 @@ object!(Image, sys::_ze_image_handle_t, Image);
 /// An image or a view of one. Its pixels live until the image is destroyed and the commands in flight that use them are
 /// complete.
 pub struct Image {
-    pub(super) layout: ImageLayout,
-    pub(super) pixels: Span,
-    /// The image that kernels get as their argument.
-    pub(super) opencl: opencl::Image,
+    /// Its dimensions, and where its pixels are.
+    pub layout: ImageLayout,
+    /// The memory of its pixels.
+    pub pixels: Span,
+    /// The image that kernels get as their argument. A launch that uses it pins the pixels.
+    pub opencl: opencl::Image,
     /// Whether the memory is freed with the image: it is not that of a program, or of the image that this is a view of.
     pub(super) owns_memory: bool,
 }
 
 impl Image {
-    /// Its dimensions.
-    pub fn kind(&self) -> ImageKind {
-        self.layout.kind
-    }
-
-    /// The memory of its pixels.
-    pub fn pixels(&self) -> &Span {
-        &self.pixels
-    }
-
-    /// The image that kernels get as their argument. A launch that uses it pins [`pixels`](Self::pixels).
-    pub fn opencl(&self) -> &opencl::Image {
-        &self.opencl
-    }
-
     /// A box in it.
     ///
     /// # Errors

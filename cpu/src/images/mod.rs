@@ -20,4 +20,4 @@ pub use copy::{
 };
 pub use create::{create, create_view, destroy, properties};
 pub use image::{Image, allocation_properties, check_residency, memory_properties};
-pub use sampler::{Sampler, create as create_sampler, destroy as destroy_sampler};
+pub use sampler::{create as create_sampler, destroy as destroy_sampler};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use opencl_sys as cl;
 
 use super::create::runtime;
 use crate::abi::entry::In;
@@ -10,19 +11,9 @@ use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
 use crate::device::Device;
 use crate::handle::{object, register, retire};
-use crate::opencl::{self, Addressing, Filter};
+use crate::opencl::Sampler;
 
 object!(Sampler, sys::_ze_sampler_handle_t, Sampler);
-
-/// A sampler. Kernels that have it as an argument, and recorded launches, keep it alive.
-pub struct Sampler(opencl::Sampler);
-
-impl Sampler {
-    /// The sampler that kernels get as their argument.
-    pub fn opencl(&self) -> &opencl::Sampler {
-        &self.0
-    }
-}
 
 /// `zeSamplerCreate`.
 pub fn create(
@@ -38,30 +29,30 @@ pub fn create(
     let normalized = desc.isNormalized != 0;
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ENUMERATION;
     let addressing = match desc.addressMode {
-        sys::ZE_SAMPLER_ADDRESS_MODE_NONE => Addressing::None,
+        sys::ZE_SAMPLER_ADDRESS_MODE_NONE => cl::CL_ADDRESS_NONE,
         // OpenCL defines repetition for normalized coordinates only, and its runtime ends the process otherwise.
         sys::ZE_SAMPLER_ADDRESS_MODE_REPEAT | sys::ZE_SAMPLER_ADDRESS_MODE_MIRROR
             if !normalized =>
         {
-            Addressing::Edge
+            cl::CL_ADDRESS_CLAMP_TO_EDGE
         }
-        sys::ZE_SAMPLER_ADDRESS_MODE_REPEAT => Addressing::Repeat,
-        sys::ZE_SAMPLER_ADDRESS_MODE_CLAMP => Addressing::Edge,
-        sys::ZE_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER => Addressing::Border,
-        sys::ZE_SAMPLER_ADDRESS_MODE_MIRROR => Addressing::Mirror,
+        sys::ZE_SAMPLER_ADDRESS_MODE_REPEAT => cl::CL_ADDRESS_REPEAT,
+        sys::ZE_SAMPLER_ADDRESS_MODE_CLAMP => cl::CL_ADDRESS_CLAMP_TO_EDGE,
+        sys::ZE_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER => cl::CL_ADDRESS_CLAMP,
+        sys::ZE_SAMPLER_ADDRESS_MODE_MIRROR => cl::CL_ADDRESS_MIRRORED_REPEAT,
         _ => return Err(invalid),
     };
     let filter = match desc.filterMode {
-        sys::ZE_SAMPLER_FILTER_MODE_NEAREST => Filter::Nearest,
-        sys::ZE_SAMPLER_FILTER_MODE_LINEAR => Filter::Linear,
+        sys::ZE_SAMPLER_FILTER_MODE_NEAREST => cl::CL_FILTER_NEAREST,
+        sys::ZE_SAMPLER_FILTER_MODE_LINEAR => cl::CL_FILTER_LINEAR,
         _ => return Err(invalid),
     };
-    let made = opencl::Sampler::new(runtime()?, addressing, filter, normalized);
+    let made = Sampler::new(runtime()?, addressing, filter, normalized);
     let made = made.map_err(|error| {
         describe(&error.to_string());
         sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
     })?;
-    *place = register(Arc::new(Sampler(made)))?;
+    *place = register(Arc::new(made))?;
     Ok(())
 }
 

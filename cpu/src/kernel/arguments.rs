@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::abi::strictness::is_strict;
 use crate::handle::{Object, resolve};
-use crate::images::{Image, Sampler};
+use crate::images::Image;
 use crate::memory::Span;
-use crate::opencl::{ImageKind, Runtime, Value};
+use crate::opencl::{ImageKind, Runtime, Sampler, Value};
 use crate::spirv::{self, Argument};
 
 /// GPUs grant local memory in units of 1 KiB and drop accesses beyond it, so kernels with small overflows go unnoticed there. Here
@@ -55,8 +55,8 @@ impl Arguments {
                     spare -= margin;
                     Ok(Value::Local(size + margin as usize))
                 }
-                Some(Stored::Image(image)) => Ok(Value::Image(image.opencl())),
-                Some(Stored::Sampler(sampler)) => Ok(Value::Sampler(sampler.opencl())),
+                Some(Stored::Image(image)) => Ok(Value::Image(&image.opencl)),
+                Some(Stored::Sampler(sampler)) => Ok(Value::Sampler(sampler)),
                 None => Err(index),
             });
         values.collect()
@@ -78,7 +78,7 @@ impl Arguments {
     pub fn memory(&self) -> ZeResult<SmallVec<[Span; 4]>> {
         let spans = self.0.iter().filter_map(|stored| match stored {
             Some(Stored::Pointer(address)) if *address != 0 => Some(Span::new(*address, 0)),
-            Some(Stored::Image(image)) => Some(Ok(image.pixels().clone())),
+            Some(Stored::Image(image)) => Some(Ok(image.pixels.clone())),
             _ => None,
         });
         let mut spans = spans.collect::<ZeResult<SmallVec<[Span; 4]>>>()?;
@@ -141,8 +141,6 @@ unsafe fn store(
         // An empty accessor has size 0, which OpenCL does not accept.
         Argument::Local => Stored::Local(local_size(size)?.max(1)),
         Argument::Value(known) => {
-            let known = known.map(usize::try_from).transpose();
-            let known = known.map_err(|_| sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
             let length = known
                 .or(size)
                 .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
@@ -158,7 +156,7 @@ unsafe fn store(
             expect(size_of::<sys::ze_image_handle_t>())?;
             // SAFETY: the caller vouches for a handle.
             let image = unsafe { object::<Image>(value) }?;
-            if kind(expected) != Some(image.kind()) {
+            if kind(expected) != Some(image.layout.kind) {
                 describe(&format!(
                     "argument {index} of the kernel {} is another type of image",
                     kernel.name
@@ -172,7 +170,7 @@ unsafe fn store(
             // SAFETY: the caller vouches for a handle.
             Stored::Sampler(unsafe { object(value) }?)
         }
-        Argument::Opaque(_) => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
+        Argument::Opaque => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
     })
 }
 
@@ -186,7 +184,7 @@ fn local_size(size: Option<usize>) -> ZeResult<usize> {
 
 /// The local memory of a work-group, in bytes.
 pub(super) fn device_local_memory() -> u64 {
-    Runtime::get().map_or(0, |runtime| runtime.properties().local_memory)
+    Runtime::get().map_or(0, |runtime| runtime.properties.local_memory)
 }
 
 /// The object of the handle that `value` refers to.

@@ -42,7 +42,7 @@ pub fn create(
         ));
         return Err(sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME);
     };
-    let compiled = module.program().kernel(name).map_err(|error| {
+    let compiled = module.program.kernel(name).map_err(|error| {
         describe(&error.to_string());
         sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME
     })?;
@@ -58,10 +58,9 @@ pub fn create(
         suggested: None,
     };
     let info = info.clone();
-    module.add_kernel();
     *kernel = register(Arc::new(Kernel {
         limits,
-        module,
+        _module: module,
         info,
         compiled: Arc::new(compiled),
         settings: ForkSafe::new(Settings::new(state)),
@@ -76,10 +75,8 @@ fn preset(arguments: &[Argument]) -> Vec<Value<'static>> {
     let values = arguments.iter().map_while(|argument| match argument {
         Argument::Pointer => Some(Value::Pointer(std::ptr::null())),
         Argument::Local => Some(Value::Local(1)),
-        Argument::Value(size) => ZEROS
-            .get(..usize::try_from((*size)?).ok()?)
-            .map(Value::Bytes),
-        Argument::Image(_) | Argument::Sampler | Argument::Opaque(_) => None,
+        Argument::Value(size) => ZEROS.get(..(*size)?).map(Value::Bytes),
+        Argument::Image(_) | Argument::Sampler | Argument::Opaque => None,
     });
     values.collect()
 }

@@ -68,7 +68,7 @@ impl Kernel {
 
     /// Whether a group may have this size.
     fn supports(&self, group: [u32; 3]) -> bool {
-        let most = Runtime::get().map_or([0; 3], |runtime| runtime.properties().max_item_sizes);
+        let most = Runtime::get().map_or([0; 3], |runtime| runtime.properties.max_item_sizes);
         let fits = group
             .iter()
             .zip(most)

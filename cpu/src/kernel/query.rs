@@ -4,7 +4,8 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use level_zero_sys::extensions;
+use level_zero_sys::extensions::ze_kernel_max_group_size_properties_ext_t as MaxGroupSize;
+use level_zero_sys::ze_kernel_preferred_group_size_properties_t as PreferredGroupSize;
 
 use super::state::Kernel;
 use crate::abi::entry::Out;
@@ -34,22 +35,11 @@ pub fn properties(
     properties.spillMemSize = 0;
     // Kernels have no UUIDs.
     properties.uuid = sys::ze_kernel_uuid_t::default();
-    for link in properties.chain() {
-        match link.stype() {
-            sys::ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES => {
-                let preferred = link.output::<sys::ze_kernel_preferred_group_size_properties_t>();
-                if let Some(preferred) = preferred {
-                    preferred.preferredMultiple = number(kernel.limits.preferred_multiple);
-                }
-            }
-            extensions::ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES => {
-                let most = link.output::<extensions::ze_kernel_max_group_size_properties_ext_t>();
-                if let Some(most) = most {
-                    most.maxGroupSize = number(kernel.limits.max_group_size);
-                }
-            }
-            _ => {}
-        }
+    if let Some(preferred) = properties.extension::<PreferredGroupSize>() {
+        preferred.preferredMultiple = number(kernel.limits.preferred_multiple);
+    }
+    if let Some(most) = properties.extension::<MaxGroupSize>() {
+        most.maxGroupSize = number(kernel.limits.max_group_size);
     }
     Ok(())
 }

@@ -18,12 +18,14 @@ object!(Kernel, sys::_ze_kernel_handle_t, Kernel);
 
 /// A kernel of a module.
 pub struct Kernel {
-    pub(super) module: Arc<Module>,
+    /// By which the module knows that it has a kernel.
+    pub(super) _module: Arc<Module>,
     /// The module's description of it.
-    pub(super) info: spirv::Kernel,
+    pub info: spirv::Kernel,
     /// The compiler's properties of it.
     pub(super) limits: opencl::KernelInfo,
-    pub(super) compiled: Arc<opencl::Kernel>,
+    /// The kernel that is launched.
+    pub compiled: Arc<opencl::Kernel>,
     pub(super) settings: ForkSafe<Settings>,
 }
 
@@ -69,16 +71,6 @@ impl Reinit for Settings {
 impl Kernel {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.settings.get().now.lock()
-    }
-
-    /// The module's description of it.
-    pub fn info(&self) -> &spirv::Kernel {
-        &self.info
-    }
-
-    /// The kernel that is launched.
-    pub fn compiled(&self) -> &Arc<opencl::Kernel> {
-        &self.compiled
     }
 
     /// The arguments, group size and offset of a launch that is appended now.
@@ -170,11 +162,5 @@ impl Kernel {
     /// Whether its launches follow pointers in memory.
     pub fn is_indirect(&self) -> bool {
         self.state().indirect != 0
-    }
-}
-
-impl Drop for Kernel {
-    fn drop(&mut self) {
-        self.module.remove_kernel();
     }
 }

@@ -16,8 +16,6 @@ use crate::kernel::Kernel;
 /// How many groups, as the API gives it.
 pub type Groups = sys::ze_group_count_t;
 
-/// The work-items of a group, as the API gives it.
-pub type Group = extensions::ze_group_size_t;
 type Cooperative = extensions::ze_command_list_append_launch_kernel_param_cooperative_desc_t;
 
 /// The three dimensions of a group count.
@@ -59,7 +57,7 @@ pub unsafe fn append_with_arguments(
     KernelList(list): KernelList,
     kernel: Arc<Kernel>,
     groups: Groups,
-    group: Group,
+    group: extensions::ze_group_size_t,
     values: *const *const c_void,
     next: Chain,
     events: Events,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::Launch;
 use super::append::{Groups, dimensions};
@@ -19,12 +19,19 @@ use crate::memory::Span;
 use crate::opencl::{self, Queue};
 
 /// A launch that reads its group counts at execution.
-struct Indirect {
+struct Launched {
     launch: Launch,
     groups: Span,
 }
 
-impl Indirect {
+impl Launched {
+    fn new(kernel: &Arc<Kernel>, groups: *const Groups) -> ZeResult<Self> {
+        Ok(Self {
+            launch: Launch::capture(kernel, [1; 3])?,
+            groups: Span::new(groups as usize, size_of::<Groups>())?,
+        })
+    }
+
     /// Enqueues the launch with the group counts as they are now.
     fn enqueue_to(&self, queue: &Queue) -> ZeResult<Option<opencl::Event>> {
         let groups = self.groups.address() as *const Groups;
@@ -37,80 +44,66 @@ impl Indirect {
     }
 }
 
+/// The indirect launches of one command.
+struct Indirect {
+    launches: Vec<Launched>,
+    /// How many of them run; all without it.
+    count: Option<Span>,
+}
+
+impl Indirect {
+    /// How many launches run.
+    fn count(&self) -> usize {
+        let _device_code = DeviceCode::begin();
+        // SAFETY: the span was checked when it was created, and its pin keeps it alive.
+        let read = |count: &Span| unsafe { (count.address() as *const u32).read_unaligned() };
+        let count = self.count.as_ref().map(read);
+        count.map_or(self.launches.len(), |count| count as usize)
+    }
+}
+
 impl Operation for Indirect {
     fn kind(&self) -> Kind {
         Kind::NativeDeferred
     }
 
     fn pin(&self) -> ZeResult<Pins> {
-        let mut pins = self.launch.pin()?;
-        pins.extend(self.groups.pin()?);
-        Ok(pins)
-    }
-
-    fn uses(&self) -> Uses {
-        Uses {
-            reads: smallvec![self.groups.range()],
-            ..self.launch.uses()
-        }
-    }
-
-    fn run(&self, _part: usize) -> ZeResult {
-        Ok(()) // OpenCL does.
-    }
-
-    fn enqueue(&self, queue: usize) -> Enqueued {
-        enqueue(queue, [|queue: &Queue| self.enqueue_to(queue)])
-    }
-}
-
-/// Indirect launches of one command, of which the first `count` run.
-struct MultipleIndirect {
-    launches: Vec<Indirect>,
-    count: Span,
-}
-
-impl Operation for MultipleIndirect {
-    fn kind(&self) -> Kind {
-        Kind::NativeDeferred
-    }
-
-    fn pin(&self) -> ZeResult<Pins> {
         let mut pins = Pins::new();
-        pins.extend(self.count.pin()?);
-        for launch in &self.launches {
-            pins.extend(launch.pin()?);
+        for span in self
+            .count
+            .iter()
+            .chain(self.launches.iter().map(|it| &it.groups))
+        {
+            pins.extend(span.pin()?);
+        }
+        for it in &self.launches {
+            pins.extend(it.launch.pin()?);
         }
         Ok(pins)
     }
 
     fn uses(&self) -> Uses {
-        let launches = self.launches.iter().map(Indirect::uses);
         // The group counts are an array.
         let groups = self.launches.first().zip(self.launches.last());
         let groups = groups.map(|(it, last)| it.groups.range().start..last.groups.range().end);
         let mut reads: SmallVec<[_; 1]> = groups.into_iter().collect();
-        reads.push(self.count.range());
+        reads.extend(self.count.as_ref().map(Span::range));
         reads.sort_unstable_by_key(|range| range.start);
+        let launches = self.launches.iter().map(|it| it.launch.uses());
+        let what = match (&self.count, self.launches.first()) {
+            (None, Some(it)) => it.launch.uses().what,
+            _ => format!("a launch of up to {} kernels", self.launches.len()),
+        };
         Uses {
-            what: format!("a launch of up to {} kernels", self.launches.len()),
+            what,
             reads,
             pointers: launches.flat_map(|it| it.pointers).collect(),
             ..Uses::default()
         }
     }
 
-    fn run(&self, _part: usize) -> ZeResult {
-        Ok(()) // OpenCL does.
-    }
-
     fn enqueue(&self, queue: usize) -> Enqueued {
-        let count = self.count.address() as *const u32;
-        let device_code = DeviceCode::begin();
-        // SAFETY: the span was checked when it was created, and its pin keeps it alive.
-        let count = unsafe { count.read_unaligned() } as usize;
-        drop(device_code);
-        let launches = self.launches.iter().take(count);
+        let launches = self.launches.iter().take(self.count());
         enqueue(
             queue,
             launches.map(|launch| |queue: &Queue| launch.enqueue_to(queue)),
@@ -125,7 +118,10 @@ pub fn append_indirect(
     groups: *const Groups,
     events: Events,
 ) -> ZeResult {
-    let operation = indirect(&kernel, groups)?;
+    let operation = Indirect {
+        launches: vec![Launched::new(&kernel, groups)?],
+        count: None,
+    };
     events.append(&list, operation, Order::Unordered)
 }
 
@@ -145,22 +141,13 @@ pub unsafe fn append_multiple_indirect(
     ensure(!kernels.is_null() && !groups.is_null(), null)?;
     // SAFETY: the caller vouches for the array.
     let kernels = unsafe { input_array(kernels.cast_const(), most, null)? };
-    let launches = kernels
-        .iter()
-        .enumerate()
-        .map(|(index, kernel)| indirect(&resolve::<Kernel>(*kernel)?, groups.wrapping_add(index)));
+    let launches = kernels.iter().enumerate().map(|(index, kernel)| {
+        Launched::new(&resolve::<Kernel>(*kernel)?, groups.wrapping_add(index))
+    });
     let launches = launches.collect::<ZeResult<_>>()?;
-    let operation = MultipleIndirect {
+    let operation = Indirect {
         launches,
-        count: Span::new(count as usize, size_of::<u32>())?,
+        count: Some(Span::new(count as usize, size_of::<u32>())?),
     };
     events.append(&list, operation, Order::Unordered)
-}
-
-fn indirect(kernel: &Arc<Kernel>, groups: *const Groups) -> ZeResult<Indirect> {
-    let groups = Span::new(groups as usize, size_of::<Groups>())?;
-    Ok(Indirect {
-        launch: Launch::capture(kernel, [1; 3])?,
-        groups,
-    })
 }

@@ -23,8 +23,6 @@ use crate::handle::resolve;
 use crate::kernel::Kernel;
 use crate::opencl::Range;
 
-const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
-
 /// `zeCommandListUpdateMutableCommandsExp`, in the order of the chain.
 pub fn update(list: Arc<CommandList>, desc: In<'_, Changes>) -> ZeResult {
     ensure(desc.flags == 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
@@ -38,43 +36,34 @@ pub fn update(list: Arc<CommandList>, desc: In<'_, Changes>) -> ZeResult {
 /// # Safety
 /// The structure's pointers must each be null or valid.
 unsafe fn change(list: &CommandList, link: Link<'_>) -> ZeResult {
-    match link.stype() {
-        extensions::ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC => {
-            let it = link.input::<KernelArgument>().ok_or(INVALID)?;
-            let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_ARGUMENTS;
-            list.change(it.commandId, flags, |operation| {
-                // SAFETY: the caller vouches for the value.
-                unsafe { launch(operation)?.with_argument(it) }
-            })
-        }
-        extensions::ZE_STRUCTURE_TYPE_MUTABLE_GROUP_COUNT_EXP_DESC => {
-            let it = link.input::<GroupCount>().ok_or(INVALID)?;
-            // SAFETY: the caller vouches for the pointer.
-            let groups = dimensions(unsafe { input(it.pGroupCount) }?);
-            let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_COUNT;
-            list.change(it.commandId, flags, |operation| {
-                launch(operation)?.with_groups(groups)
-            })
-        }
-        extensions::ZE_STRUCTURE_TYPE_MUTABLE_GROUP_SIZE_EXP_DESC => {
-            let it = link.input::<GroupSize>().ok_or(INVALID)?;
-            let group = [it.groupSizeX, it.groupSizeY, it.groupSizeZ];
-            let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_SIZE;
-            list.change(it.commandId, flags, |operation| {
-                launch(operation)?.with_group_size(group)
-            })
-        }
-        extensions::ZE_STRUCTURE_TYPE_MUTABLE_GLOBAL_OFFSET_EXP_DESC => {
-            let it = link.input::<GlobalOffset>().ok_or(INVALID)?;
-            let offset = [it.offsetX, it.offsetY, it.offsetZ];
-            let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GLOBAL_OFFSET;
-            list.change(it.commandId, flags, |operation| {
-                let launch = launch(operation)?;
-                let offset = offset.map(|offset| offset as usize);
-                launch.with_range(launch.groups(), launch.range().group, offset)
-            })
-        }
-        _ => Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION),
+    if let Some(it) = link.input::<KernelArgument>() {
+        let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_ARGUMENTS;
+        list.change(it.commandId, flags, |operation| {
+            // SAFETY: the caller vouches for the value.
+            unsafe { launch(operation)?.with_argument(it) }
+        })
+    } else if let Some(it) = link.input::<GroupCount>() {
+        // SAFETY: the caller vouches for the pointer.
+        let groups = dimensions(unsafe { input(it.pGroupCount) }?);
+        let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_COUNT;
+        list.change(it.commandId, flags, |operation| {
+            launch(operation)?.with_groups(groups)
+        })
+    } else if let Some(it) = link.input::<GroupSize>() {
+        let group = [it.groupSizeX, it.groupSizeY, it.groupSizeZ];
+        let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_SIZE;
+        list.change(it.commandId, flags, |operation| {
+            launch(operation)?.with_group_size(group)
+        })
+    } else if let Some(it) = link.input::<GlobalOffset>() {
+        let offset = [it.offsetX, it.offsetY, it.offsetZ].map(|offset| offset as usize);
+        let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GLOBAL_OFFSET;
+        list.change(it.commandId, flags, |operation| {
+            let launch = launch(operation)?;
+            launch.with_range(launch.groups(), launch.range.group, offset)
+        })
+    } else {
+        Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)
     }
 }
 
@@ -109,13 +98,14 @@ pub unsafe fn update_kernels(
 /// The operation as a launch; others, such as indirect ones, cannot be changed.
 fn launch(operation: &dyn Operation) -> ZeResult<&Launch> {
     let operation: &dyn Any = operation;
-    operation.downcast_ref().ok_or(INVALID)
+    let launch = operation.downcast_ref();
+    launch.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
 
 impl Launch {
     /// Its number of groups.
     fn groups(&self) -> [u32; 3] {
-        let Range { items, group, .. } = self.range();
+        let Range { items, group, .. } = self.range;
         let mut groups = [0; 3];
         for ((groups, items), group) in groups.iter_mut().zip(items).zip(group) {
             *groups = u32::try_from(items / group).unwrap_or(u32::MAX);
@@ -131,23 +121,23 @@ impl Launch {
         offset: [usize; 3],
     ) -> ZeResult<Self> {
         let range = range(groups, group, offset)?;
-        self.changed(Arc::clone(self.arguments()), range)
+        self.changed(Arc::clone(&self.arguments), range)
     }
 
     fn with_group_size(&self, group: [u32; 3]) -> ZeResult<Self> {
         self.source()?.check_group(group)?;
         let group = group.map(|size| size as usize);
-        self.with_range(self.groups(), group, self.range().offset)
+        self.with_range(self.groups(), group, self.range.offset)
     }
 
     /// # Safety
     /// The value must be null or refer to as many bytes as the structure says.
     unsafe fn with_argument(&self, change: &KernelArgument) -> ZeResult<Self> {
-        let (kernel, mut arguments) = (self.source()?, (**self.arguments()).clone());
+        let (kernel, mut arguments) = (self.source()?, (*self.arguments).clone());
         let (index, size) = (change.argIndex as usize, Some(change.argSize));
         // SAFETY: the caller vouches for the value.
-        unsafe { arguments.set(kernel.info(), index, size, change.pArgValue) }?;
-        self.changed(Arc::new(arguments), *self.range())
+        unsafe { arguments.set(&kernel.info, index, size, change.pArgValue) }?;
+        self.changed(Arc::new(arguments), self.range)
     }
 
     fn with_kernel(&self, kernel: &Arc<Kernel>) -> ZeResult<Self> {

@@ -7,8 +7,8 @@ use zeusm_process::Lazy;
 
 use crate::abi::result::ZeResult;
 use crate::check;
-use crate::engine::{Completion, Enqueued, NATIVE_QUEUES, NativeEvent};
-use crate::opencl::{self, Queue, Runtime};
+use crate::engine::{Enqueued, NATIVE_QUEUES, NativeEvent, ended};
+use crate::opencl::{self, Observer, Queue, Runtime};
 
 /// The OpenCL queues behind the native queues of the engine, each created on first use and never released.
 static QUEUES: [Lazy<Queue>; NATIVE_QUEUES] = [const { Lazy::new() }; NATIVE_QUEUES];
@@ -64,14 +64,21 @@ pub fn enqueue<L: FnOnce(&Queue) -> ZeResult<Option<opencl::Event>>>(
     }
 }
 
+/// Reports the ends of launches to the engine.
+struct Ends;
+
+impl Observer for Ends {
+    fn ended(key: u64, outcome: Result<(), opencl::Error>) {
+        if check::is_on() {
+            check::kernel_ends();
+        }
+        ended(key, outcome.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN));
+    }
+}
+
 impl NativeEvent for InFlight {
-    fn watch(&self, completion: Completion) -> bool {
-        let registered = self.event.on_complete(move |outcome| {
-            if check::is_on() {
-                check::kernel_ends();
-            }
-            completion(outcome.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN));
-        });
+    fn watch(&self, key: u64) -> bool {
+        let registered = self.event.on_complete::<Ends>(key);
         if registered.is_err() && check::is_on() {
             check::kernel_ends();
         }
@@ -89,11 +96,8 @@ impl NativeEvent for InFlight {
     }
 
     fn times(&self) -> Option<(u64, u64)> {
-        let end = self.event.times()?;
-        let begin = match &self.first {
-            Some(first) => first.times()?,
-            None => end,
-        };
-        Some((begin.start, end.end))
+        let (start, end) = self.event.times()?;
+        let first = self.first.as_ref();
+        Some((first.map_or(Some(start), |it| Some(it.times()?.0))?, end))
     }
 }

@@ -6,8 +6,7 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::native::enqueue;
-use crate::abi::result::describe;
-use crate::abi::result::{ZeResult, ensure};
+use crate::abi::result::{ZeResult, describe, ensure};
 use crate::check::Uses;
 use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::kernel::{Arguments, Kernel};
@@ -16,12 +15,13 @@ use crate::opencl::{self, Queue, Range, Value};
 use crate::system::stack;
 
 /// A kernel with its arguments and its range.
+#[derive(Clone)]
 pub struct Launch {
     kernel: Arc<opencl::Kernel>,
     /// The handle's object, while it is not destroyed.
     source: Weak<Kernel>,
-    arguments: Arc<Arguments>,
-    range: Range,
+    pub(super) arguments: Arc<Arguments>,
+    pub(super) range: Range,
     /// The memory of its pointers and images. Memory that it accesses through other pointers is unknown.
     memory: SmallVec<[Span; 4]>,
     /// Whether it accesses such memory, which the program has to say.
@@ -43,7 +43,7 @@ impl Launch {
         if let Err(index) = arguments.values(0) {
             describe(&format!(
                 "argument {index} of the kernel {} has not been set",
-                kernel.info().name
+                kernel.info.name
             ));
             return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
         }
@@ -62,7 +62,7 @@ impl Launch {
     ) -> ZeResult<Self> {
         let spare_local_memory = kernel.check_local_memory(&arguments)?;
         Ok(Self {
-            kernel: Arc::clone(kernel.compiled()),
+            kernel: Arc::clone(&kernel.compiled),
             source: Arc::downgrade(kernel),
             memory: arguments.memory()?,
             is_indirect: kernel.is_indirect(),
@@ -80,14 +80,8 @@ impl Launch {
     pub fn with_groups(&self, groups: [u32; 3]) -> ZeResult<Self> {
         let Range { offset, group, .. } = self.range;
         Ok(Self {
-            kernel: Arc::clone(&self.kernel),
-            source: Weak::clone(&self.source),
-            arguments: Arc::clone(&self.arguments),
             range: range(groups, group, offset)?,
-            memory: self.memory.clone(),
-            is_indirect: self.is_indirect,
-            stack_size: self.stack_size,
-            spare_local_memory: self.spare_local_memory,
+            ..self.clone()
         })
     }
 
@@ -111,16 +105,6 @@ impl Launch {
     pub(super) fn source(&self) -> ZeResult<Arc<Kernel>> {
         let source = self.source.upgrade();
         source.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
-    }
-
-    /// Its arguments.
-    pub(super) fn arguments(&self) -> &Arc<Arguments> {
-        &self.arguments
-    }
-
-    /// Its work-items.
-    pub(super) fn range(&self) -> &Range {
-        &self.range
     }
 }
 
@@ -188,16 +172,12 @@ impl Operation for Launch {
 
     fn uses(&self) -> Uses {
         let name = self.source.upgrade();
-        let name = name.map_or_else(|| "a kernel".to_owned(), |it| it.info().name.clone());
+        let name = name.map_or_else(|| "a kernel".to_owned(), |it| it.info.name.clone());
         Uses {
             what: format!("the kernel {name}"),
             pointers: self.memory.iter().map(Span::address).collect(),
             ..Uses::default()
         }
-    }
-
-    fn run(&self, _part: usize) -> ZeResult {
-        Ok(()) // There are no work-items.
     }
 
     fn enqueue(&self, queue: usize) -> Enqueued {

@@ -1,9 +1,11 @@
 //! Allocating new memory, and importing another process's.
 
 use std::fs::File;
+use std::ops::Range;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use rustix::mm::{MsyncFlags, msync};
 
 use super::allocation::Allocation;
 use super::backing::{Backing, Record};
@@ -48,6 +50,17 @@ pub fn import(file: &File, record: &Record, context: u64, device: u64) -> Option
 pub fn import_file(file: &File, request: &Request) -> Option<usize> {
     let backing = Backing::external(file, request.size, request.alignment)?;
     insert(backing, None, request)
+}
+
+/// Takes pages of the program, which it keeps mapped until they are freed, as the memory that `request` describes. Returns the
+/// address of the first byte, or `None` when a page is not mapped, or is one of an allocation.
+pub fn adopt(pages: Range<usize>, request: &Request) -> Option<usize> {
+    // SAFETY: this only asks whether the pages are mapped.
+    unsafe { msync(pages.start as *mut _, pages.len(), MsyncFlags::ASYNC) }.ok()?;
+    if map::overlaps(&pages) {
+        return None;
+    }
+    insert(Backing::of_program(pages), None, request)
 }
 
 /// Enters the allocation; `None` when the checker cannot watch it.

@@ -13,7 +13,6 @@ use crate::abi::result::ZeResult;
 use crate::check::Watch;
 
 /// An allocation. Its memory is freed with the last reference.
-#[derive(Debug)]
 pub struct Allocation {
     backing: Backing,
     id: u64,
@@ -97,6 +96,11 @@ impl Allocation {
         matches!(self.backing.form(), Form::Own | Form::Guarded)
     }
 
+    /// Whether it is in pages of the program.
+    pub fn is_of_program(&self) -> bool {
+        self.backing.form() == Form::Program
+    }
+
     /// Exports it: moves its pages into a memory file of their own.
     ///
     /// # Errors
@@ -120,7 +124,6 @@ impl Allocation {
 }
 
 /// Keeps an allocation alive for a command: a free takes effect when the last pin is dropped.
-#[derive(Debug)]
 pub struct AllocationPin {
     allocation: Arc<Allocation>,
     generation: u32,
@@ -136,7 +139,6 @@ impl Drop for AllocationPin {
 }
 
 /// A command's use of memory, from its submission to its completion.
-#[derive(Debug)]
 pub enum Pin {
     /// That of an allocation.
     Allocation(AllocationPin),

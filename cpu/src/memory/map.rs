@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use zeusm_process::{AtFork, ForkLock, RwLock};
+use zeusm_process::{AtFork, ForkLock};
 
 use super::allocation::Allocation;
 use crate::system::PAGE;
@@ -13,7 +13,7 @@ use crate::system::PAGE;
 /// Allocations by the address of their first byte.
 type Live = BTreeMap<usize, Arc<Allocation>>;
 
-static LIVE: ForkLock<RwLock<Live>> = ForkLock::new(RwLock::new(BTreeMap::new()));
+static LIVE: ForkLock<Live> = ForkLock::new(BTreeMap::new());
 
 /// Bounds of all allocations so far, which tell memory of the heap from them without the lock.
 static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -40,6 +40,13 @@ pub fn find_with<T>(address: usize, get: impl FnOnce(&Arc<Allocation>) -> T) -> 
     let live = LIVE.read();
     let (base, allocation) = live.range(..=address).next_back()?;
     (address - base < allocation.size()).then(|| get(allocation))
+}
+
+/// Whether an allocation has any of these addresses.
+pub fn overlaps(addresses: &Range<usize>) -> bool {
+    let live = LIVE.read();
+    let last = live.range(..addresses.end).next_back();
+    last.is_some_and(|(base, allocation)| base + allocation.size() > addresses.start)
 }
 
 /// Removes the allocation that begins at `base`, if `accept` returns true for it.

@@ -17,7 +17,7 @@ mod share;
 mod span;
 mod touched;
 
-pub use allocate::{allocate, import, import_file};
+pub use allocate::{adopt, allocate, import, import_file};
 pub use allocation::{Allocation, Pin};
 pub use backing::{
     Export, MAX_ALIGNMENT, Mapping, Part, Record, ShareError, can_be_exported, exports,

@@ -36,11 +36,12 @@ impl Span {
             .checked_add(length)
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
         let found = map::find_with(address, |allocation| {
-            (
-                Arc::downgrade(allocation),
-                allocation.base() + allocation.size(),
-            )
+            let allocation_end = allocation.base() + allocation.size();
+            // The first and the last page of the program's may have other memory of the program, too.
+            let is_other = end > allocation_end && allocation.is_of_program();
+            (!is_other).then(|| (Arc::downgrade(allocation), allocation_end))
         });
+        let found = found.flatten();
         if let Some((_, allocation_end)) = &found {
             let inside = end <= *allocation_end;
             if !inside && check::is_on() {
@@ -62,6 +63,9 @@ impl Span {
 
     /// Notes which of some pointers may be the end of what another one of them points into: small allocations may touch.
     pub fn note_ends(spans: &mut [Self]) {
+        if spans.len() < 2 {
+            return;
+        }
         let ends: SmallVec<[usize; 8]> = spans.iter().map(|it| it.end).collect();
         for span in spans {
             span.may_be_end = ends.contains(&span.address);

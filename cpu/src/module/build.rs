@@ -1,13 +1,12 @@
 //! From bytes to a module.
 
 use std::ffi::CString;
-use std::sync::atomic::AtomicUsize;
 
 use super::built::Module;
 use super::flags::with_opencl_2;
 use super::lockstep;
-use crate::compiler::{Failure, Job, Unit, compile};
-use crate::opencl::{Program, Runtime};
+use crate::compiler::{Failure, Job, compile};
+use crate::opencl::{Program, Runtime, Unit};
 use crate::spirv;
 
 /// A specialisation constant as a caller gives it: its SpecId, and where its value is.
@@ -36,8 +35,7 @@ impl Module {
     pub unsafe fn build(sources: Vec<Source>) -> Result<Self, Failure> {
         let (mut units, mut kernels) = (Vec::new(), Vec::new());
         for source in sources {
-            let refused = |error: spirv::Error| Failure::Refused(error.to_string());
-            let mut parsed = spirv::Module::parse(source.code).map_err(refused)?;
+            let parsed = spirv::Module::parse(source.code).map_err(Failure::Refused)?;
             // A constant that the module lacks (the optimiser may have removed it) is ignored.
             let specialisation = source.constants.iter().filter_map(|&(id, value)| {
                 let size = *parsed.specialisation.get(&id)?;
@@ -46,8 +44,7 @@ impl Module {
                     .then(|| unsafe { std::slice::from_raw_parts(value, size) })?;
                 Some((id, bytes.to_vec()))
             });
-            let specialisation: Vec<_> = specialisation.collect();
-            parsed.specialise(&specialisation).map_err(refused)?;
+            let specialisation = specialisation.collect();
             let options = if parsed.needs_opencl_2 {
                 with_opencl_2(&source.options)
             } else {
@@ -64,9 +61,8 @@ impl Module {
         if let Some(reason) = lockstep::refusal(&kernels) {
             return Err(Failure::Refused(reason));
         }
-        let job = Job { units };
-        let binary = compile(&job)?;
-        Self::load(job, kernels, binary)
+        let binary = compile(&units)?;
+        Self::load(units, kernels, binary)
     }
 
     /// A module from the device's own code.
@@ -75,9 +71,8 @@ impl Module {
         kernels: Vec<spirv::Kernel>,
         binary: Vec<u8>,
     ) -> Result<Self, Failure> {
-        let runtime = Runtime::get().map_err(|error| Failure::Unavailable(error.to_string()))?;
-        let program =
-            Program::load(runtime, &binary).map_err(|error| Failure::Refused(error.to_string()))?;
+        let runtime = Runtime::get().map_err(Failure::Unavailable)?;
+        let program = Program::load(runtime, &binary).map_err(Failure::Refused)?;
         let named = kernels.into_iter().map(|kernel| {
             let name = CString::new(kernel.name.as_str());
             name.map(|name| (name, kernel))
@@ -88,7 +83,6 @@ impl Module {
             binary,
             program,
             kernels: named.collect::<Result<_, _>>()?,
-            live_kernels: AtomicUsize::new(0),
         })
     }
 }

@@ -9,7 +9,7 @@ use super::build::{Constant, Source};
 use super::built::Module;
 use super::flags;
 use super::log::BuildLog;
-use crate::abi::arguments::{Link, input, input_array};
+use crate::abi::arguments::{input, input_array};
 use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::abi::strictness::is_strict;
@@ -45,6 +45,8 @@ pub fn create(
             describe(&failure.to_string());
             BuildLog::hand_out(failure.to_string(), log)?;
             Err(match failure {
+                // SYCL retries after this code only: it keeps any other failure of a module for the life of the process.
+                Failure::Interrupted => sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
                 // SYCL shows the log for this code only, and the log says what to install.
                 Failure::Unavailable(_) => sys::ZE_RESULT_ERROR_MODULE_BUILD_FAILURE,
                 _ if desc.format == sys::ZE_MODULE_FORMAT_NATIVE => {
@@ -61,9 +63,7 @@ pub fn create(
 /// # Safety
 /// Every pointer in the descriptor must be null or valid for the size that goes with it.
 unsafe fn sources<'a>(desc: &In<'a, sys::ze_module_desc_t>) -> ZeResult<Vec<Source<'a>>> {
-    let program = desc
-        .chain()
-        .find_map(Link::input::<sys::ze_module_program_exp_desc_t>);
+    let program = desc.extension::<sys::ze_module_program_exp_desc_t>();
     let Some(program) = program else {
         // SAFETY: the caller vouches for the pointers.
         let only = unsafe {
@@ -169,7 +169,8 @@ unsafe fn read_constants(pointer: *const sys::ze_module_constants_t) -> ZeResult
 
 /// `zeModuleDestroy`; its kernels keep what they need. If the runtime is strict, it is an error while one is alive.
 pub fn destroy(module: sys::ze_module_handle_t) -> ZeResult {
-    if is_strict() && resolve::<Module>(module)?.has_kernels() {
+    // The table has one reference, this call another one, and each kernel one.
+    if is_strict() && Arc::strong_count(&resolve::<Module>(module)?) > 2 {
         describe("the module still has kernels; destroy those first");
         return Err(sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
     }

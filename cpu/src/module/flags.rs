@@ -36,8 +36,8 @@ pub fn spelled(flags: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The options for a module with atomic operations on generic pointers. The compiler has them in OpenCL C 2.0 and later,
-/// and takes SPIR-V for OpenCL C 1.2 unless it is told otherwise.
+/// The options for a module with atomic operations, of which those on generic pointers and doubles are of OpenCL C 2.0 and later.
+/// The compiler takes SPIR-V for OpenCL C 1.2 unless it is told otherwise.
 pub fn with_opencl_2(options: &str) -> String {
     if options.contains("-cl-std=") {
         return options.to_owned();

@@ -5,20 +5,18 @@
 //! names of device and compiler detect a binary for another device; neither protects against malicious code.
 
 use super::built::Module;
-use crate::compiler::{Failure, Job, read_blob, write_blob};
+use crate::compiler::{Failure, Job};
 use crate::opencl::Runtime;
 use crate::spirv;
 
 /// The magic number: the name and the version of the format.
-const MAGIC: &[u8; 16] = b"zeusm-cpu code 2";
+const MAGIC: &[u8; 16] = b"zeusm-cpu code 3";
 
 impl Module {
     /// Writes the module out.
-    pub fn to_native(&self) -> std::io::Result<Vec<u8>> {
-        let mut body = Vec::new();
-        write_blob(&mut body, maker().unwrap_or_default().as_bytes())?;
-        self.job.write(&mut body)?;
-        write_blob(&mut body, &self.binary)?;
+    pub fn to_native(&self) -> postcard::Result<Vec<u8>> {
+        let made_by = maker().unwrap_or_default();
+        let body = postcard::to_allocvec(&(made_by, &self.job, &self.binary))?;
         let checksum = crc32fast::hash(&body).to_le_bytes();
         Ok([MAGIC.as_slice(), &checksum, &body].concat())
     }
@@ -33,27 +31,22 @@ impl Module {
         let body = bytes
             .strip_prefix(MAGIC)
             .ok_or_else(|| refused("it does not begin as one"))?;
-        let (checksum, mut body) = body
+        let (checksum, body) = body
             .split_first_chunk()
             .ok_or_else(|| refused("it is cut short"))?;
         if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
             return Err(refused("it is damaged, its checksum is wrong"));
         }
-        let short = |_| refused("it is cut short");
-        let made_by = read_blob(&mut body).map_err(short)?;
-        if Some(made_by) != maker().map(String::into_bytes) {
+        let (made_by, job, binary): (String, Job, Vec<u8>) =
+            postcard::from_bytes(body).map_err(|_| refused("it is cut short"))?;
+        if Some(made_by) != maker() {
             return Err(refused(
                 "it was made for another device or another version of the compiler",
             ));
         }
-        let job = Job::read(&mut body).map_err(short)?;
-        let binary = read_blob(&mut body).map_err(short)?;
         let mut kernels = Vec::new();
-        for unit in &job.units {
-            let malformed = |error: spirv::Error| refused(&error.to_string());
-            let mut parsed = spirv::Module::parse(&unit.code).map_err(malformed)?;
-            let specialised = parsed.specialise(&unit.specialisation);
-            specialised.map_err(malformed)?;
+        for unit in &job {
+            let parsed = spirv::Module::parse(&unit.code).map_err(|why| refused(&why))?;
             kernels.extend(parsed.kernels);
         }
         Self::load(job, kernels, binary)
@@ -62,6 +55,6 @@ impl Module {
 
 /// The device and the compiler that code is made for.
 fn maker() -> Option<String> {
-    let properties = Runtime::get().ok()?.properties();
+    let properties = &Runtime::get().ok()?.properties;
     Some(format!("{} / {}", properties.name, properties.driver))
 }

@@ -5,11 +5,10 @@ use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 
 use libloading::Library;
-use opencl_sys as cl;
 use opencl_sys::cl_function_types as of;
-use opencl_sys::{cl_device_id, cl_event, cl_int, cl_platform_id, cl_program};
+use opencl_sys::{cl_device_id, cl_int, cl_platform_id, cl_program};
 
-use super::OpenError;
+use super::error::Unusable;
 
 /// `clGetDeviceFunctionPointerINTEL`: the address of a program's function.
 pub type FunctionPointer =
@@ -36,7 +35,7 @@ impl<T> Optional for Option<T> {
 
 /// The error of opening a library, with the dynamic linker's message without the path that was opened: the reason, or the
 /// missing dependency.
-fn not_opened(path: &Path, error: &libloading::Error) -> OpenError {
+fn not_opened(path: &Path, error: &libloading::Error) -> Unusable {
     let message = error
         .source()
         .map_or_else(|| error.to_string(), ToString::to_string);
@@ -47,11 +46,9 @@ fn not_opened(path: &Path, error: &libloading::Error) -> OpenError {
     } else {
         !path.exists()
     };
-    let (path, why) = (path.to_owned(), own.unwrap_or(&message).to_owned());
-    if is_missing {
-        OpenError::Missing { path, why }
-    } else {
-        OpenError::Library { path, why }
+    Unusable {
+        why: format!("{}: {}", path.display(), own.unwrap_or(&message)),
+        fails: !is_missing,
     }
 }
 
@@ -67,7 +64,7 @@ macro_rules! functions {
 
         impl Api {
             /// Opens `path`, which may be a bare name for the dynamic linker to find.
-            pub fn open(path: &Path) -> Result<Self, OpenError> {
+            pub fn open(path: &Path) -> Result<Self, Unusable> {
                 let path = path.to_owned();
                 // SAFETY: the initialisers of an OpenCL library have no preconditions.
                 let library = unsafe { Library::new(&path) };
@@ -76,7 +73,10 @@ macro_rules! functions {
                     $($function: {
                         // SAFETY: opencl-sys gives the function of this name this type.
                         let found = unsafe { library.get::<<of::$kind as Optional>::Function>(stringify!($function)) };
-                        *found.map_err(|_| OpenError::Function { path: path.clone(), function: stringify!($function) })?
+                        *found.map_err(|_| Unusable {
+                            why: format!("{} has no function {}", path.display(), stringify!($function)),
+                            fails: false,
+                        })?
                     },)+
                     library,
                     path,
@@ -102,7 +102,6 @@ functions! {
     clReleaseProgram: clReleaseProgram_t,
     clCreateKernel: clCreateKernel_t,
     clSetKernelArg: clSetKernelArg_t,
-    clSetKernelArgSVMPointer: clSetKernelArgSVMPointer_t,
     clSetKernelExecInfo: clSetKernelExecInfo_t,
     clGetKernelWorkGroupInfo: clGetKernelWorkGroupInfo_t,
     clGetKernelSubGroupInfo: clGetKernelSubGroupInfo_t,
@@ -118,7 +117,6 @@ functions! {
     clFlush: clFlush_t,
     clWaitForEvents: clWaitForEvents_t,
     clSetEventCallback: clSetEventCallback_t,
-    clGetEventInfo: clGetEventInfo_t,
     clGetEventProfilingInfo: clGetEventProfilingInfo_t,
     clReleaseEvent: clReleaseEvent_t,
 }
@@ -127,29 +125,6 @@ impl Api {
     /// Where the library came from.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The execution status of an event's command, or the code of the error.
-    ///
-    /// # Safety
-    /// The event is one of this library, and alive.
-    pub unsafe fn event_status(&self, event: cl_event) -> Result<cl_int, cl_int> {
-        let mut status = cl::CL_COMPLETE;
-        // SAFETY: as the caller promises; the value is one cl_int.
-        let code = unsafe {
-            (self.clGetEventInfo)(
-                event,
-                cl::CL_EVENT_COMMAND_EXECUTION_STATUS,
-                size_of_val(&status),
-                (&raw mut status).cast(),
-                std::ptr::null_mut(),
-            )
-        };
-        if code == cl::CL_SUCCESS {
-            Ok(status)
-        } else {
-            Err(code)
-        }
     }
 
     /// A function that OpenCL 2.2 added; older libraries do not export it.

@@ -5,7 +5,6 @@ use std::ffi::c_void;
 use opencl_sys as cl;
 use opencl_sys::{cl_device_id, cl_device_info, cl_platform_id};
 
-use super::Error;
 use super::api::Api;
 
 /// The largest work-group size that is reported. A CPU supports larger ones, but programs for GPUs launch as many
@@ -189,11 +188,6 @@ impl Candidate {
             written: size(cl::CL_DEVICE_MAX_WRITE_IMAGE_ARGS),
         }
     }
-
-    /// Whether kernels on it may follow any pointer of this process.
-    pub fn shares_system_memory(self, api: &Api) -> bool {
-        self.number(api, cl::CL_DEVICE_SVM_CAPABILITIES) & cl::CL_DEVICE_SVM_FINE_GRAIN_SYSTEM != 0
-    }
 }
 
 /// `SPIR-V_1.2 SPIR-V_1.4 ...`: the highest; (0, 0) without any.
@@ -205,30 +199,26 @@ fn spirv_version(text: &str) -> (u16, u16) {
     versions.max().unwrap_or((0, 0))
 }
 
-/// Handles that OpenCL lists by count; empty when the call fails.
+/// Handles that OpenCL lists by count; empty when the call fails, as it does again without a count.
 fn listed<T>(mut call: impl FnMut(u32, *mut *mut T, *mut u32) -> i32) -> Vec<*mut T> {
     let mut count = 0;
-    if call(0, std::ptr::null_mut(), &raw mut count) != cl::CL_SUCCESS {
-        return Vec::new();
-    }
+    call(0, std::ptr::null_mut(), &raw mut count);
     let mut handles = vec![std::ptr::null_mut(); count as usize];
-    match call(count, handles.as_mut_ptr(), std::ptr::null_mut()) {
-        cl::CL_SUCCESS => handles,
-        _ => Vec::new(),
+    if call(count, handles.as_mut_ptr(), std::ptr::null_mut()) != cl::CL_SUCCESS {
+        handles.clear();
     }
+    handles
 }
 
-/// The bytes of an information query: first the size, then the value; empty when it fails.
+/// The bytes of an information query: first the size, then the value; empty when it fails, as it does again without a size.
 pub fn info(mut call: impl FnMut(usize, *mut c_void, *mut usize) -> i32) -> Vec<u8> {
     let mut size = 0;
-    if call(0, std::ptr::null_mut(), &raw mut size) != cl::CL_SUCCESS {
-        return Vec::new();
-    }
+    call(0, std::ptr::null_mut(), &raw mut size);
     let mut bytes = vec![0_u8; size];
-    match call(size, bytes.as_mut_ptr().cast(), std::ptr::null_mut()) {
-        cl::CL_SUCCESS => bytes,
-        _ => Vec::new(),
+    if call(size, bytes.as_mut_ptr().cast(), std::ptr::null_mut()) != cl::CL_SUCCESS {
+        bytes.clear();
     }
+    bytes
 }
 
 /// A string as OpenCL gives it, without the null at its end.
@@ -256,11 +246,6 @@ pub fn sizes(bytes: &[u8]) -> Vec<usize> {
         .iter()
         .map(|&chunk| usize::from_le_bytes(chunk))
         .collect()
-}
-
-/// Converts the status of a call that returns `value`.
-pub fn checked<T>(operation: &'static str, value: T, code: i32) -> Result<T, Error> {
-    Error::check(operation, code).map(|()| value)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Errors of OpenCL calls, and of opening a runtime.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use opencl_sys::cl_int;
 use thiserror::Error;
@@ -25,6 +25,12 @@ impl Error {
         } else {
             Err(Self { operation, code })
         }
+    }
+}
+
+impl From<Error> for String {
+    fn from(error: Error) -> Self {
+        error.to_string()
     }
 }
 
@@ -56,96 +62,38 @@ fn name(code: cl_int) -> &'static str {
     }
 }
 
-/// Why there is no OpenCL runtime to build and run kernels with.
-#[derive(Clone, Debug, Error)]
-pub enum OpenError {
-    /// There is no such file.
-    #[error("{}: {why}", path.display())]
-    Missing {
-        /// The path that was opened.
-        path: PathBuf,
-        /// The dynamic linker's message.
-        why: String,
-    },
-    /// The file was found, and is not usable.
-    #[error("{}: {why}", path.display())]
-    Library {
-        /// The path that was opened.
-        path: PathBuf,
-        /// The dynamic linker's message.
-        why: String,
-    },
-    /// The library opened, and lacks a function of OpenCL 2.1.
-    #[error("{} has no function {function}", path.display())]
-    Function {
-        /// The path that was opened.
-        path: PathBuf,
-        /// The function's name.
-        function: &'static str,
-    },
-    /// No platform of the library has a CPU that takes SPIR-V and the host's pointers.
-    #[error("{} offers no CPU device that takes SPIR-V and shared memory", path.display())]
-    Device {
-        /// The path that was opened.
-        path: PathBuf,
-    },
-    /// The library has such a CPU, and makes no context on it.
-    #[error("{}: {error}{}", path.display(), of_a_space(path))]
-    Context {
-        /// The file, without symbolic links.
-        path: PathBuf,
-        /// The call that failed.
-        error: Error,
-    },
-    /// Nothing was found at all.
-    #[error(
-        "no OpenCL runtime for the CPU is installed: `{INSTALL}` (dpnp brings both along) or set {VARIABLE} to the path of one; \
-         tried {tried}"
-    )]
-    Nowhere {
-        /// The candidates, each with its error.
-        tried: String,
-    },
-    /// The user's choice is none.
-    #[error("{VARIABLE} names no OpenCL runtime for the CPU: {tried}")]
-    WrongChoice {
-        /// The path, with its error.
-        tried: String,
-    },
-    /// One was found, and fails.
-    #[error("the OpenCL runtime for the CPU does not work: {failed}")]
-    Fails {
-        /// The libraries, each with its error.
-        failed: String,
-    },
+/// Why a library is not the OpenCL runtime.
+#[derive(Clone, Debug)]
+pub struct Unusable {
+    /// The reason, with the library's path.
+    pub why: String,
+    /// Whether it is a runtime for the CPU, which fails.
+    pub fails: bool,
 }
 
 /// What brings an OpenCL runtime for the CPU, and the mathematical library that it needs.
 const INSTALL: &str = "pip install intel-opencl-rt intel-cmplr-lib-rt";
 
-impl OpenError {
-    /// The error of a search, of the errors of the candidates: those that are a runtime for the CPU count before others.
-    /// `is_chosen`: the only candidate is the user's.
-    pub fn of_all(errors: &[Self], is_chosen: bool) -> Self {
-        let fails = |error: &&Self| matches!(error, Self::Library { .. } | Self::Context { .. });
-        let failed: Vec<String> = errors.iter().filter(fails).map(Self::to_string).collect();
-        if !failed.is_empty() {
-            return Self::Fails {
-                failed: failed.join("; "),
-            };
-        }
-        let tried: Vec<String> = errors.iter().map(Self::to_string).collect();
-        let tried = tried.join("; ");
-        match is_chosen {
-            true => Self::WrongChoice { tried },
-            false => Self::Nowhere { tried },
-        }
+/// The error of a search, of those of the candidates: those that are a runtime for the CPU count before others. `is_chosen`: the
+/// only candidate is the user's.
+pub fn not_found(tried: &[Unusable], is_chosen: bool) -> String {
+    let any_fails = tried.iter().any(|it| it.fails);
+    let told = tried.iter().filter(|it| it.fails || !any_fails);
+    let told: Vec<_> = told.map(|it| it.why.as_str()).collect();
+    let told = told.join("; ");
+    match (any_fails, is_chosen) {
+        (true, _) => format!("the OpenCL runtime for the CPU does not work: {told}"),
+        (_, true) => format!("{VARIABLE} names no OpenCL runtime for the CPU: {told}"),
+        _ => format!(
+            "no OpenCL runtime for the CPU is installed: `{INSTALL}` (dpnp brings both along) or set {VARIABLE} to the path of \
+             one; tried {told}"
+        ),
     }
 }
 
 /// The advice for a library whose path has a space: Intel's runtime looks for its files beside itself, and reads its own path
 /// in `/proc/self/maps` up to the first space only.
-fn of_a_space(path: &Path) -> String {
+pub fn of_a_space(path: &Path) -> String {
     let has_space = |byte: &u8| byte.is_ascii_whitespace();
     if !path.as_os_str().as_encoded_bytes().iter().any(has_space) {
         return String::new();

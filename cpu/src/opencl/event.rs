@@ -2,37 +2,32 @@
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 
 use opencl_sys as cl;
 use opencl_sys::cl_event;
 
+use super::owned::Owned;
 use super::quiesce::{self, Call};
 use super::{Error, Runtime};
 use crate::check::DeviceCode;
 
-/// When a launch began and ended, in nanoseconds of the device's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
-    /// The first work-item starts.
-    pub start: u64,
-    /// The last one is done.
-    pub end: u64,
+/// What the end of launches is reported to.
+pub trait Observer {
+    /// The launch that was given this key has ended: called on a thread of the runtime, where it must not block, or at once on
+    /// the thread that asks for the report.
+    fn ended(key: u64, outcome: Result<(), Error>);
 }
 
 /// A launch in flight or done.
 pub struct Event {
     runtime: &'static Runtime,
-    raw: cl_event,
+    event: Owned<cl_event>,
 }
 
-// SAFETY: OpenCL's event functions are thread-safe.
-unsafe impl Send for Event {}
-// SAFETY: as above.
-unsafe impl Sync for Event {}
-
 impl Event {
-    pub(super) fn new(runtime: &'static Runtime, raw: cl_event) -> Self {
-        Self { runtime, raw }
+    pub(super) fn new(runtime: &'static Runtime, event: Owned<cl_event>) -> Self {
+        Self { runtime, event }
     }
 
     /// Waits until the launch is done; the calling thread may help to execute it.
@@ -44,91 +39,58 @@ impl Event {
         let _device_code = DeviceCode::begin();
         // SAFETY: one event, alive.
         Error::check("clWaitForEvents", unsafe {
-            (self.runtime.api.clWaitForEvents)(1, &raw const self.raw)
+            (self.runtime.api.clWaitForEvents)(1, &raw const self.event.raw)
         })
     }
 
-    /// The OpenCL object.
-    pub(super) fn raw(&self) -> cl_event {
-        self.raw
-    }
-
-    /// Has `observer` called with the outcome when the launch has ended: on a thread of the runtime, where it must not
-    /// block, or at once on this thread.
+    /// Has the end of the launch reported to `O`, with this key. The caller is in the [`Call`] that enqueued it, so that a fork or
+    /// the exit waits for the launch from then on.
     ///
     /// # Errors
-    /// When the runtime refuses; then `observer` is never called.
-    pub fn on_complete<F: FnOnce(Result<(), Error>) + Send + 'static>(
-        &self,
-        observer: F,
-    ) -> Result<(), Error> {
+    /// When the runtime refuses; then there is no report.
+    pub fn on_complete<O: Observer>(&self, key: u64) -> Result<(), Error> {
         let _call = Call::begin()?;
-        let data = Box::into_raw(Box::new(observer));
-        // SAFETY: `finished` has the callback's type, is called once, and takes ownership of the box then.
+        quiesce::launch_begins();
+        // SAFETY: `finished` has the callback's type, and its data is a number.
         let code = unsafe {
             (self.runtime.api.clSetEventCallback)(
-                self.raw,
+                self.event.raw,
                 cl::CL_COMPLETE,
-                Some(finished::<F>),
-                data.cast(),
+                Some(finished::<O>),
+                ptr::without_provenance_mut(key as usize),
             )
         };
-        Error::check("clSetEventCallback", code).inspect_err(|_| {
-            // SAFETY: the callback was not registered, so this function still owns the box.
-            drop(unsafe { Box::from_raw(data) });
-        })
+        Error::check("clSetEventCallback", code).inspect_err(|_| quiesce::launch_is_lost())
     }
 
-    /// When it ran; `None` before its end.
-    pub fn times(&self) -> Option<Times> {
+    /// When its first work-item started and its last one was done, in nanoseconds of the device's clock; `None` before its end.
+    pub fn times(&self) -> Option<(u64, u64)> {
         let _call = Call::begin().ok()?;
         let ask = |what| {
             let mut time: cl::cl_ulong = 0;
             // SAFETY: the value is one cl_ulong.
             let code = unsafe {
                 (self.runtime.api.clGetEventProfilingInfo)(
-                    self.raw,
+                    self.event.raw,
                     what,
                     size_of_val(&time),
                     (&raw mut time).cast(),
-                    std::ptr::null_mut(),
+                    ptr::null_mut(),
                 )
             };
             (code == cl::CL_SUCCESS).then_some(time)
         };
-        Some(Times {
-            start: ask(cl::CL_PROFILING_COMMAND_START)?,
-            end: ask(cl::CL_PROFILING_COMMAND_END)?,
-        })
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        let call = Call::begin();
-        quiesce::unregister_launch(self.raw);
-        if call.is_err() {
-            return;
-        }
-        // SAFETY: made by the enqueue that gave it to us, released once.
-        unsafe { (self.runtime.api.clReleaseEvent)(self.raw) };
+        let start = ask(cl::CL_PROFILING_COMMAND_START)?;
+        Some((start, ask(cl::CL_PROFILING_COMMAND_END)?))
     }
 }
 
 /// The callback at the end of a launch.
-///
-/// # Safety
-/// `data` must be a box of `F` that the caller passes on.
-unsafe extern "C" fn finished<F: FnOnce(Result<(), Error>)>(
-    _: cl_event,
-    status: cl::cl_int,
-    data: *mut c_void,
-) {
-    let _call = Call::from_within();
-    // SAFETY: `on_complete` passed ownership of the box, and there is one call.
-    let observer = unsafe { Box::from_raw(data.cast::<F>()) };
+extern "C" fn finished<O: Observer>(_: cl_event, status: cl::cl_int, key: *mut c_void) {
+    let _call = Call::at_end_of_launch();
     // A negative status is an error. A panic must not cross into C.
     let _ = catch_unwind(AssertUnwindSafe(|| {
-        observer(Error::check("the launch", status.min(cl::CL_SUCCESS)));
+        let outcome = Error::check("the launch", status.min(cl::CL_SUCCESS));
+        O::ended(key.addr() as u64, outcome);
     }));
 }

@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::ptr;
 
 use opencl_sys as cl;
-use opencl_sys::{cl_channel_order, cl_channel_type, cl_mem, cl_mem_object_type};
+use opencl_sys::{cl_image_format, cl_mem, cl_mem_object_type};
 
-use super::device::checked;
+use super::owned::Owned;
 use super::quiesce::Call;
 use super::{Error, Runtime};
 
@@ -38,15 +38,6 @@ impl ImageKind {
             Self::Buffer => cl::CL_MEM_OBJECT_IMAGE1D_BUFFER,
         }
     }
-}
-
-/// The components of a pixel, in the order in which they are in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageFormat {
-    /// `CL_RGBA` and so on.
-    pub order: cl_channel_order,
-    /// `CL_UNORM_INT8` and so on.
-    pub channel: cl_channel_type,
 }
 
 /// Where the pixels of an image are.
@@ -89,26 +80,14 @@ impl ImageLayout {
             buffer,
         }
     }
-
-    /// Bytes from the first pixel to the end of the last one.
-    fn length(&self) -> usize {
-        let [width, height, depth] = self.size;
-        (depth - 1) * self.slice_pitch + (height - 1) * self.row_pitch + width * self.pixel
-    }
 }
 
 /// An image whose pixels are in memory of this process.
 pub struct Image {
-    runtime: &'static Runtime,
-    raw: cl_mem,
-    /// The buffer of an image in a buffer, else null.
-    buffer: cl_mem,
+    image: Owned<cl_mem>,
+    /// The buffer of an image in a buffer.
+    _buffer: Option<Owned<cl_mem>>,
 }
-
-// SAFETY: an image is used as the value of an argument only, which the kernel's lock guards.
-unsafe impl Send for Image {}
-// SAFETY: as above.
-unsafe impl Sync for Image {}
 
 impl Image {
     /// An image of the pixels at `address`, for reading and writing.
@@ -120,39 +99,34 @@ impl Image {
     /// While a launch uses the image, the memory is valid.
     pub unsafe fn new(
         runtime: &'static Runtime,
-        format: ImageFormat,
+        format: cl_image_format,
         layout: &ImageLayout,
         address: usize,
     ) -> Result<Self, Error> {
         let _call = Call::begin()?;
-        let mut image = Self {
-            runtime,
-            raw: ptr::null_mut(),
-            buffer: ptr::null_mut(),
-        };
+        let release = runtime.api.clReleaseMemObject;
+        let mut buffer = None;
         let (mut flags, mut memory) = (cl::CL_MEM_USE_HOST_PTR, address as *mut c_void);
         let mut code = 0;
         if layout.kind == ImageKind::Buffer {
             // SAFETY: the caller vouches for the memory; the status is written to our place.
-            let buffer = unsafe {
+            let raw = unsafe {
                 let create = runtime.api.clCreateBuffer;
                 let flags = flags | cl::CL_MEM_READ_WRITE;
                 create(
                     runtime.context,
                     flags,
-                    layout.length(),
+                    layout.row_pitch,
                     memory,
                     &raw mut code,
                 )
             };
-            image.buffer = checked("clCreateBuffer", buffer, code)?;
+            // SAFETY: it was created just now.
+            buffer = Some(unsafe { Owned::made("clCreateBuffer", raw, code, release) }?);
             (flags, memory) = (0, ptr::null_mut());
         }
-        let format = cl::cl_image_format {
-            image_channel_order: format.order,
-            image_channel_data_type: format.channel,
-        };
-        let desc = layout.description(image.buffer);
+        let in_buffer = buffer.as_ref().map_or(ptr::null_mut(), |it| it.raw);
+        let desc = layout.description(in_buffer);
         // SAFETY: format and description live during the call, and the caller vouches for the memory.
         let raw = unsafe {
             (runtime.api.clCreateImage)(
@@ -164,36 +138,26 @@ impl Image {
                 &raw mut code,
             )
         };
-        image.raw = checked("clCreateImage", raw, code)?;
-        Ok(image)
+        Ok(Self {
+            // SAFETY: it was created just now.
+            image: unsafe { Owned::made("clCreateImage", raw, code, release) }?,
+            _buffer: buffer,
+        })
     }
 
     /// The bytes of an argument that is this image.
     pub(super) fn handle(&self) -> [u8; size_of::<usize>()] {
-        (self.raw as usize).to_ne_bytes()
-    }
-}
-
-impl Drop for Image {
-    fn drop(&mut self) {
-        let Ok(_call) = Call::begin() else { return };
-        let release = self.runtime.api.clReleaseMemObject;
-        for memory in [self.raw, self.buffer] {
-            if !memory.is_null() {
-                // SAFETY: created here, released once; a launch in flight holds it by OpenCL's own count.
-                unsafe { release(memory) };
-            }
-        }
+        (self.image.raw as usize).to_ne_bytes()
     }
 }
 
 impl Runtime {
     /// Whether kernels can read and write images of this kind and format.
-    pub fn supports_image(&self, kind: ImageKind, format: ImageFormat) -> bool {
+    pub fn supports_image(&self, kind: ImageKind, format: cl_image_format) -> bool {
         let Ok(_call) = Call::begin() else {
             return false;
         };
-        let list = |room: u32, formats: *mut cl::cl_image_format, count: *mut u32| {
+        let list = |room: u32, formats: *mut cl_image_format, count: *mut u32| {
             // SAFETY: the formats are null or a buffer of `room`, and the count is null or a place.
             unsafe {
                 (self.api.clGetSupportedImageFormats)(
@@ -207,18 +171,12 @@ impl Runtime {
             }
         };
         let mut count = 0;
-        if list(0, ptr::null_mut(), &raw mut count) != cl::CL_SUCCESS {
-            return false;
-        }
-        let empty = cl::cl_image_format {
-            image_channel_order: 0,
-            image_channel_data_type: 0,
-        };
-        let mut formats = vec![empty; count as usize];
+        list(0, ptr::null_mut(), &raw mut count);
+        let mut formats = vec![format; count as usize];
         list(count, formats.as_mut_ptr(), ptr::null_mut()) == cl::CL_SUCCESS
             && formats.iter().any(|found| {
-                found.image_channel_order == format.order
-                    && found.image_channel_data_type == format.channel
+                found.image_channel_order == format.image_channel_order
+                    && found.image_channel_data_type == format.image_channel_data_type
             })
     }
 }

@@ -9,6 +9,7 @@ use opencl_sys::{cl_kernel, cl_program};
 use zeusm_process::Mutex;
 
 use super::device::{LARGEST_GROUP, info, number, sizes};
+use super::owned::Owned;
 use super::quiesce::{self, Call};
 use super::{Error, Event, Image, Queue, Runtime, Sampler};
 use crate::check::DeviceCode;
@@ -71,13 +72,8 @@ pub struct KernelInfo {
 /// under a lock, taken within a [`Call`]: a fork waits until no thread has it.
 pub struct Kernel {
     runtime: &'static Runtime,
-    raw: Mutex<cl_kernel>,
+    kernel: Mutex<Owned<cl_kernel>>,
 }
-
-// SAFETY: the handle is used under the lock, or for queries, which are thread-safe.
-unsafe impl Send for Kernel {}
-// SAFETY: as above.
-unsafe impl Sync for Kernel {}
 
 impl Kernel {
     pub(super) fn new(
@@ -89,7 +85,9 @@ impl Kernel {
         let mut code = 0;
         // SAFETY: the program is alive, and the name ends in a null.
         let raw = unsafe { (runtime.api.clCreateKernel)(program, name.as_ptr(), &raw mut code) };
-        Error::check("clCreateKernel", code)?;
+        // SAFETY: it was created just now.
+        let kernel =
+            unsafe { Owned::made("clCreateKernel", raw, code, runtime.api.clReleaseKernel) }?;
         let system = cl::CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM;
         let yes: cl::cl_bool = cl::CL_TRUE;
         // Pointers inside structures may refer to any memory. A runtime that always allows it may reject the setting,
@@ -104,7 +102,7 @@ impl Kernel {
         };
         Ok(Self {
             runtime,
-            raw: Mutex::new(raw),
+            kernel: Mutex::new(kernel),
         })
     }
 
@@ -113,7 +111,7 @@ impl Kernel {
         let Ok(_call) = Call::begin() else {
             return KernelInfo::default();
         };
-        let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
+        let (kernel, device) = (self.kernel.lock().raw, self.runtime.device.device);
         let ask = |what| {
             // SAFETY: `info` gives a buffer of the size that was asked for.
             number(&info(|size, value, needed| unsafe {
@@ -140,7 +138,7 @@ impl Kernel {
         let Ok(_call) = Call::begin() else {
             return (0, 0);
         };
-        let (kernel, device) = (*self.raw.lock(), self.runtime.device.device);
+        let (kernel, device) = (self.kernel.lock().raw, self.runtime.device.device);
         let ask = |what| {
             // SAFETY: the input is the three sizes; `info` gives a buffer of the size that was asked for.
             let value_bytes = info(|size, value, needed| unsafe {
@@ -169,10 +167,10 @@ impl Kernel {
     /// When OpenCL refuses a value.
     pub fn preset(&self, values: &[Value]) -> Result<(), Error> {
         let _call = Call::begin()?;
-        let kernel = self.raw.lock();
+        let kernel = self.kernel.lock();
         (0..)
             .zip(values)
-            .try_for_each(|(index, value)| self.set(*kernel, index, *value))
+            .try_for_each(|(index, value)| self.set(kernel.raw, index, *value))
     }
 
     /// The group size that the runtime suggests for so many work-items, if it suggests one and kernels can run.
@@ -181,12 +179,12 @@ impl Kernel {
         let suggest = self.runtime.suggested_group?;
         let queue = Queue::for_queries(self.runtime)?;
         let _call = Call::begin().ok()?;
-        let (kernel, offset, mut group) = (self.raw.lock(), [0; 3], [0; 3]);
+        let (kernel, offset, mut group) = (self.kernel.lock(), [0; 3], [0; 3]);
         // SAFETY: three dimensions in each array.
         let code = unsafe {
             suggest(
                 queue.raw,
-                *kernel,
+                kernel.raw,
                 3,
                 offset.as_ptr(),
                 items.as_ptr(),
@@ -212,10 +210,9 @@ impl Kernel {
         quiesce::expect_usable()?;
         let _call = Call::begin()?;
         let _device_code = DeviceCode::begin();
-        let kernel = self.raw.lock();
+        let kernel = self.kernel.lock();
         // SAFETY: as the caller promises; the lock is held.
-        let event = unsafe { self.launch(*kernel, queue, range, values) }?;
-        quiesce::register_launch(event.raw(), &self.runtime.api);
+        let event = unsafe { self.launch(kernel.raw, queue, range, values) }?;
         // The wait below may take as long as the kernel.
         drop(kernel);
         if quiesce::has_no_workers() {
@@ -253,7 +250,9 @@ impl Kernel {
                 &raw mut event,
             )
         };
-        Error::check("clEnqueueNDRangeKernel", code)?;
+        let release = self.runtime.api.clReleaseEvent;
+        // SAFETY: the enqueue has made it.
+        let event = unsafe { Owned::made("clEnqueueNDRangeKernel", event, code, release) }?;
         static FIRST: Once = Once::new();
         quiesce::prepare_for_exit(&FIRST);
         Ok(Event::new(self.runtime, event))
@@ -302,12 +301,4 @@ fn wait_with_stack(event: &Event) -> Result<(), Error> {
             code: cl::CL_OUT_OF_RESOURCES,
         }))
     })
-}
-
-impl Drop for Kernel {
-    fn drop(&mut self) {
-        let Ok(_call) = Call::begin() else { return };
-        // SAFETY: created here, released once; a launch in flight holds it by OpenCL's own count.
-        unsafe { (self.runtime.api.clReleaseKernel)(*self.raw.get_mut()) };
-    }
 }

@@ -1,75 +1,54 @@
 //! Programs: SPIR-V to the device's own code, and that code loaded.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_void};
 
 use opencl_sys as cl;
 use opencl_sys::cl_program;
-use thiserror::Error as ThisError;
+use serde::{Deserialize, Serialize};
 
 use super::device::{info, number, text};
+use super::owned::Owned;
 use super::quiesce::{self, Call};
 use super::{Error, Kernel, Runtime};
 
-/// A failed build, with the compiler's log.
-#[derive(Clone, Debug, ThisError)]
-#[error("{error}\n{log}")]
-pub struct BuildError {
-    /// The call that failed.
-    pub error: Error,
-    /// The build log.
-    pub log: String,
-}
-
-impl From<Error> for BuildError {
-    fn from(error: Error) -> Self {
-        Self {
-            error,
-            log: String::new(),
-        }
-    }
-}
-
-/// A SPIR-V module to compile.
-#[derive(Clone, Copy, Debug)]
-pub struct Unit<'a> {
-    /// Its bytes.
-    pub code: &'a [u8],
+/// A SPIR-V module and how to compile it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unit {
+    /// The SPIR-V, in the machine's byte order.
+    pub code: Vec<u8>,
     /// OpenCL's options.
-    pub options: &'a CStr,
-    /// Constants by SpecId, in the bytes of their types.
-    pub specialisation: &'a [(u32, Vec<u8>)],
+    pub options: String,
+    /// The flags that the program passed, which OpenCL does not need.
+    pub flags: String,
+    /// Specialisation constants by SpecId, as bytes of their types.
+    pub specialisation: Vec<(u32, Vec<u8>)>,
 }
 
 /// A built program.
 pub struct Program {
     runtime: &'static Runtime,
-    raw: cl_program,
+    program: Owned<cl_program>,
 }
-
-// SAFETY: OpenCL's program functions are thread-safe.
-unsafe impl Send for Program {}
-// SAFETY: as above.
-unsafe impl Sync for Program {}
 
 impl Program {
     /// Builds a program from one SPIR-V module, or from several that refer to each other.
     ///
     /// # Errors
     /// The log of the compiler or the linker.
-    pub fn compile(runtime: &'static Runtime, units: &[Unit]) -> Result<Self, BuildError> {
+    pub fn compile(runtime: &'static Runtime, units: &[Unit]) -> Result<Self, String> {
         quiesce::expect_usable()?;
         let _call = Call::begin()?;
         if let [unit] = units {
             let program = Self::create(runtime, unit)?;
-            program.build(unit.options)?;
+            program.build(&unit.options)?;
             return Ok(program);
         }
         let compiled = units.iter().map(|unit| {
             let program = Self::create(runtime, unit)?;
-            program.compile_alone(unit.options)?;
+            program.compile_alone(&unit.options)?;
             Ok(program)
         });
-        Self::link(runtime, &compiled.collect::<Result<Vec<_>, BuildError>>()?)
+        Self::link(runtime, &compiled.collect::<Result<Vec<_>, String>>()?)
     }
 
     /// A program that has yet to be built.
@@ -86,7 +65,7 @@ impl Program {
             )
         };
         let program = Self::created(runtime, "clCreateProgramWithIL", raw, status)?;
-        for (id, value) in unit.specialisation {
+        for (id, value) in &unit.specialisation {
             let missing = Error {
                 operation: "clSetProgramSpecializationConstant",
                 code: cl::CL_INVALID_OPERATION,
@@ -103,12 +82,13 @@ impl Program {
     }
 
     /// Compiles without linking.
-    fn compile_alone(&self, options: &CStr) -> Result<(), BuildError> {
+    fn compile_alone(&self, options: &str) -> Result<(), String> {
+        let options = CString::new(options).map_err(|error| error.to_string())?;
         let device = &raw const self.runtime.device.device;
         // SAFETY: one device, no headers, and no callback: the call returns when it is done.
         let code = unsafe {
             (self.runtime.api.clCompileProgram)(
-                self.raw,
+                self.program.raw,
                 1,
                 device,
                 options.as_ptr(),
@@ -119,15 +99,12 @@ impl Program {
                 std::ptr::null_mut(),
             )
         };
-        Error::check("clCompileProgram", code).map_err(|error| BuildError {
-            error,
-            log: self.log(),
-        })
+        self.built("clCompileProgram", code)
     }
 
     /// Links compiled programs into one.
-    fn link(runtime: &'static Runtime, parts: &[Self]) -> Result<Self, BuildError> {
-        let parts: Vec<cl_program> = parts.iter().map(|part| part.raw).collect();
+    fn link(runtime: &'static Runtime, parts: &[Self]) -> Result<Self, String> {
+        let parts: Vec<cl_program> = parts.iter().map(|part| part.program.raw).collect();
         let mut status = 0;
         // SAFETY: one device, programs that are alive, and no callback: the call returns when it is done.
         let raw = unsafe {
@@ -144,23 +121,21 @@ impl Program {
             )
         };
         // Linking returns a program even when it fails, for the log.
-        let program = (!raw.is_null()).then_some(Self { runtime, raw });
-        let log = program.as_ref().map(Self::log).unwrap_or_default();
-        Error::check("clLinkProgram", status).map_err(|error| BuildError { error, log })?;
-        program.ok_or_else(|| {
-            Error {
-                operation: "clLinkProgram",
-                code: cl::CL_INVALID_PROGRAM,
-            }
-            .into()
-        })
+        let found = if raw.is_null() {
+            status
+        } else {
+            cl::CL_SUCCESS
+        };
+        let program = Self::created(runtime, "clLinkProgram", raw, found)?;
+        program.built("clLinkProgram", status)?;
+        Ok(program)
     }
 
     /// Loads the binary of [`Program::binary`], from the same runtime.
     ///
     /// # Errors
     /// When the runtime rejects the binary.
-    pub fn load(runtime: &'static Runtime, binary: &[u8]) -> Result<Self, BuildError> {
+    pub fn load(runtime: &'static Runtime, binary: &[u8]) -> Result<Self, String> {
         quiesce::expect_usable()?;
         let _call = Call::begin()?;
         let (mut status, mut loaded) = (0, 0);
@@ -179,7 +154,7 @@ impl Program {
         };
         let program = Self::created(runtime, "clCreateProgramWithBinary", raw, status)?;
         Error::check("clCreateProgramWithBinary", loaded)?;
-        program.build(c"")?;
+        program.build("")?;
         Ok(program)
     }
 
@@ -189,21 +164,22 @@ impl Program {
         raw: cl_program,
         code: i32,
     ) -> Result<Self, Error> {
-        match Error::check(operation, code) {
-            Ok(()) if raw.is_null() => Err(Error {
-                operation,
-                code: cl::CL_INVALID_PROGRAM,
-            }),
-            outcome => outcome.map(|()| Self { runtime, raw }),
-        }
+        let code = match code {
+            cl::CL_SUCCESS if raw.is_null() => cl::CL_INVALID_PROGRAM,
+            code => code,
+        };
+        // SAFETY: it was created just now.
+        let program = unsafe { Owned::made(operation, raw, code, runtime.api.clReleaseProgram) }?;
+        Ok(Self { runtime, program })
     }
 
-    fn build(&self, options: &CStr) -> Result<(), BuildError> {
+    fn build(&self, options: &str) -> Result<(), String> {
+        let options = CString::new(options).map_err(|error| error.to_string())?;
         let device = &raw const self.runtime.device.device;
         // SAFETY: one device, and no callback: the call returns when the build is done.
         let code = unsafe {
             (self.runtime.api.clBuildProgram)(
-                self.raw,
+                self.program.raw,
                 1,
                 device,
                 options.as_ptr(),
@@ -211,15 +187,17 @@ impl Program {
                 std::ptr::null_mut(),
             )
         };
-        Error::check("clBuildProgram", code).map_err(|error| BuildError {
-            error,
-            log: self.log(),
-        })
+        self.built("clBuildProgram", code)
+    }
+
+    /// The outcome of a build; an error has the log.
+    fn built(&self, operation: &'static str, code: i32) -> Result<(), String> {
+        Error::check(operation, code).map_err(|error| format!("{error}\n{}", self.log()))
     }
 
     /// The build log.
-    pub fn log(&self) -> String {
-        let (program, device) = (self.raw, self.runtime.device.device);
+    fn log(&self) -> String {
+        let (program, device) = (self.program.raw, self.runtime.device.device);
         // SAFETY: `info` gives a buffer of the size that was asked for.
         text(&info(|size, value, needed| unsafe {
             (self.runtime.api.clGetProgramBuildInfo)(
@@ -241,7 +219,7 @@ impl Program {
         // SAFETY: `info` gives a buffer of the size that was asked for.
         let size = number(&info(|size, value, needed| unsafe {
             (self.runtime.api.clGetProgramInfo)(
-                self.raw,
+                self.program.raw,
                 cl::CL_PROGRAM_BINARY_SIZES,
                 size,
                 value,
@@ -262,7 +240,7 @@ impl Program {
         // just queried.
         let code = unsafe {
             (self.runtime.api.clGetProgramInfo)(
-                self.raw,
+                self.program.raw,
                 cl::CL_PROGRAM_BINARIES,
                 size_of::<*mut c_void>(),
                 (&raw mut start).cast(),
@@ -277,7 +255,7 @@ impl Program {
     /// # Errors
     /// When there is none.
     pub fn kernel(&self, name: &CStr) -> Result<Kernel, Error> {
-        Kernel::new(self.runtime, self.raw, name)
+        Kernel::new(self.runtime, self.program.raw, name)
     }
 
     /// The address and the size in bytes of a global variable, where the runtime supports the query.
@@ -288,7 +266,7 @@ impl Program {
         let code = unsafe {
             find(
                 self.runtime.device.device,
-                self.raw,
+                self.program.raw,
                 name.as_ptr(),
                 &raw mut size,
                 &raw mut address,
@@ -306,19 +284,11 @@ impl Program {
         let code = unsafe {
             find(
                 self.runtime.device.device,
-                self.raw,
+                self.program.raw,
                 name.as_ptr(),
                 &raw mut address,
             )
         };
         (code == cl::CL_SUCCESS && address != 0).then_some(address)
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let Ok(_call) = Call::begin() else { return };
-        // SAFETY: created here, released once; its kernels hold it by OpenCL's own count.
-        unsafe { (self.runtime.api.clReleaseProgram)(self.raw) };
     }
 }

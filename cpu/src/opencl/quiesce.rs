@@ -23,13 +23,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use opencl_sys as cl;
-use opencl_sys::cl_event;
 use rustix::process::Pid;
 use rustix::thread::{futex, sched_getaffinity};
-use zeusm_process::{Local, Mutex};
 
 use super::Error;
-use super::api::Api;
 
 /// How long a fork waits for launches.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -49,7 +46,7 @@ const CLOSED: u32 = 1 << 31;
 /// Set when the exit refuses new calls.
 const EXITED: u32 = 1 << 30;
 
-/// How many threads are in a call, [`CLOSED`] and [`EXITED`].
+/// How many threads are in a call and how many launches are in flight, [`CLOSED`] and [`EXITED`].
 static CALLS: AtomicU32 = AtomicU32::new(0);
 /// Whether any call has been made, in this process or one that it was forked from.
 static USED: AtomicBool = AtomicBool::new(false);
@@ -60,16 +57,16 @@ static IS_BUSY: AtomicBool = AtomicBool::new(false);
 /// Whether this process, or one that it was forked from, is the child of such a fork. That is so for good.
 static FORKED_WHILE_BUSY: AtomicBool = AtomicBool::new(false);
 
-/// The launches whose events live.
-static LAUNCHES: Local<Mutex<BTreeMap<usize, &'static Api>>> = Local::new();
-
 thread_local! {
-    /// How many nested calls the thread is in; nested calls are not blocked.
+    /// How many nested calls the thread is in; the outermost one counts, and the others are not blocked.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Guard of a call to the runtime.
-pub struct Call(());
+pub struct Call {
+    /// Whether it is one of [`CALLS`].
+    counts: bool,
+}
 
 impl Call {
     /// Begins a call, after a fork in progress.
@@ -78,7 +75,7 @@ impl Call {
     /// When the process exits, except within another call.
     pub fn begin() -> Result<Self, Error> {
         if DEPTH.get() > 0 {
-            return Ok(Self::from_within());
+            return Ok(Self::nested(false));
         }
         loop {
             let calls = CALLS.load(Ordering::Relaxed);
@@ -99,22 +96,26 @@ impl Call {
             }
         }
         USED.store(true, Ordering::Relaxed);
-        DEPTH.set(1);
-        Ok(Self(()))
+        Ok(Self::nested(true))
     }
 
-    /// Begins a call on a thread of the runtime, or within another call.
-    pub fn from_within() -> Self {
-        CALLS.fetch_add(1, Ordering::AcqRel);
+    /// The call of the runtime that reports the end of a launch, which counts until then.
+    pub fn at_end_of_launch() -> Self {
+        Self::nested(true)
+    }
+
+    fn nested(counts: bool) -> Self {
         DEPTH.set(DEPTH.get() + 1);
-        Self(())
+        Self { counts }
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
-        CALLS.fetch_sub(1, Ordering::AcqRel);
+        if self.counts {
+            CALLS.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 
@@ -137,14 +138,14 @@ pub fn has_no_workers() -> bool {
     WITHOUT_WORKERS.load(Ordering::Relaxed)
 }
 
-/// Registers a launch.
-pub fn register_launch(event: cl_event, api: &'static Api) {
-    LAUNCHES.get_or_default().lock().insert(event as usize, api);
+/// Counts a launch until [`Call::at_end_of_launch`]; the caller is in the [`Call`] that enqueued it.
+pub fn launch_begins() {
+    CALLS.fetch_add(1, Ordering::AcqRel);
 }
 
-/// Unregisters a launch, before its event is released.
-pub fn unregister_launch(event: cl_event) {
-    LAUNCHES.get_or_default().lock().remove(&(event as usize));
+/// Undoes [`launch_begins`] for a launch whose end will not be reported.
+pub fn launch_is_lost() {
+    CALLS.fetch_sub(1, Ordering::AcqRel);
 }
 
 /// Blocks new calls until [`parent`] or [`child`], and waits until the runtime is quiescent; for a short time only, if the child
@@ -180,7 +181,7 @@ pub fn parent() {
 /// Undoes [`prepare`], in the child.
 pub fn child() {
     let exited = CALLS.load(Ordering::Relaxed) & EXITED;
-    CALLS.store(DEPTH.get() | exited, Ordering::Relaxed);
+    CALLS.store(own_calls() | exited, Ordering::Relaxed);
     FORKED_WHILE_BUSY.fetch_or(IS_BUSY.load(Ordering::Relaxed), Ordering::Relaxed);
     WITHOUT_WORKERS.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
 }
@@ -205,7 +206,12 @@ extern "C" fn at_exit() {
 
 /// Whether no other thread is in a call, and no launch in flight.
 fn is_idle() -> bool {
-    CALLS.load(Ordering::Acquire) & !(CLOSED | EXITED) == DEPTH.get() && !is_launching()
+    CALLS.load(Ordering::Acquire) & !(CLOSED | EXITED) == own_calls()
+}
+
+/// How many of the calls are this thread's.
+fn own_calls() -> u32 {
+    u32::from(DEPTH.get() > 0)
 }
 
 /// Polls until `is_done`; `false` on timeout.
@@ -218,16 +224,6 @@ fn wait(most: Duration, is_done: impl Fn() -> bool) -> bool {
         sleep(POLL_INTERVAL);
     }
     true
-}
-
-/// Whether a launch is in flight.
-fn is_launching() -> bool {
-    let launches = LAUNCHES.get_or_default().lock();
-    launches.iter().any(|(event, api)| {
-        // SAFETY: an event is unregistered before it is released.
-        let status = unsafe { api.event_status(*event as cl_event) };
-        status.is_ok_and(|status| status > cl::CL_COMPLETE)
-    })
 }
 
 /// The threads that may be the runtime's workers, which are tied to one processor each, when a fork began to wait.

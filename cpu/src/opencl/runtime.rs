@@ -9,12 +9,13 @@ use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
 use zeusm_process::{Lazy, Local, Mutex, maps};
 
 use super::api::{Api, FunctionPointer, GlobalVariablePointer};
-use super::device::{Candidate, Properties, checked};
+use super::device::{Candidate, Properties};
+use super::error::{Unusable, not_found, of_a_space};
 use super::quiesce::{self, Call};
-use super::{OpenError, find};
+use super::{Error, find};
 use crate::system::signals;
 
-/// The function that sets an argument to any pointer: of `cl_intel_unified_shared_memory`, or of shared virtual memory.
+/// `clSetKernelArgMemPointerINTEL` of `cl_intel_unified_shared_memory`, which sets an argument to any pointer.
 type SetPointer = unsafe extern "C" fn(cl_kernel, cl::cl_uint, *const c_void) -> cl_int;
 
 /// `clGetKernelSuggestedLocalWorkSizeKHR` of `cl_khr_suggested_local_work_size`.
@@ -37,7 +38,8 @@ pub struct Runtime {
     pub(super) global_variable: Option<GlobalVariablePointer>,
     pub(super) function_pointer: Option<FunctionPointer>,
     pub(super) suggested_group: Option<SuggestGroup>,
-    properties: Properties,
+    /// The capabilities of the device.
+    pub properties: Properties,
 }
 
 // SAFETY: OpenCL's functions are thread-safe except clSetKernelArg, which `Kernel` guards by a lock.
@@ -51,7 +53,7 @@ impl Runtime {
     ///
     /// # Errors
     /// When there is none, with advice on what to install.
-    pub fn get() -> Result<&'static Self, OpenError> {
+    pub fn get() -> Result<&'static Self, String> {
         static RUNTIME: Lazy<Runtime> = Lazy::new();
         static OPENING: Local<Mutex<()>> = Local::new();
         if let Some(runtime) = RUNTIME.get() {
@@ -70,7 +72,7 @@ impl Runtime {
     }
 
     /// The first candidate that is usable.
-    fn find() -> Result<Self, OpenError> {
+    fn find() -> Result<Self, String> {
         let mut tried = Vec::new();
         for path in find::candidates() {
             match Api::open(&path).and_then(Self::on) {
@@ -78,19 +80,25 @@ impl Runtime {
                 Err(error) => tried.push(error),
             }
         }
-        Err(OpenError::of_all(&tried, find::chosen().is_some()))
+        Err(not_found(&tried, find::chosen().is_some()))
     }
 
     /// A context on the first CPU device that can run SPIR-V on this process's memory.
-    fn on(api: Api) -> Result<Self, OpenError> {
+    fn on(api: Api) -> Result<Self, Unusable> {
         let usable = Candidate::all(&api).into_iter().find_map(|device| {
             let properties = device.properties(&api);
-            let pointer = pointer_setter(&api, device, &properties)?;
-            (properties.spirv > (0, 0)).then_some((device, properties, pointer))
+            let is_usable =
+                properties.has("cl_intel_unified_shared_memory") && properties.spirv > (0, 0);
+            // SAFETY: the extension gives the function this type.
+            let setter =
+                unsafe { api.extension(device.platform, c"clSetKernelArgMemPointerINTEL") }?;
+            is_usable.then_some((device, properties, setter))
         });
         let Some((device, properties, set_pointer)) = usable else {
-            return Err(OpenError::Device {
-                path: api.path().to_owned(),
+            let path = api.path().display();
+            return Err(Unusable {
+                why: format!("{path} offers no CPU device that takes SPIR-V and shared memory"),
+                fails: false,
             });
         };
         let mut code = 0;
@@ -105,10 +113,13 @@ impl Runtime {
                 &raw mut code,
             )
         };
-        let context = checked("clCreateContext", context, code).map_err(|error| {
+        Error::check("clCreateContext", code).map_err(|error| {
             let file = maps::file_at(api.clCreateContext as usize);
             let path = file.unwrap_or_else(|| api.path().to_owned());
-            OpenError::Context { path, error }
+            Unusable {
+                why: format!("{}: {error}{}", path.display(), of_a_space(&path)),
+                fails: true,
+            }
         })?;
         // SAFETY: the type is the extension's.
         let global_variable =
@@ -137,23 +148,4 @@ impl Runtime {
     pub fn path(&self) -> &Path {
         self.api.path()
     }
-
-    /// The capabilities of the device.
-    pub fn properties(&self) -> &Properties {
-        &self.properties
-    }
-}
-
-/// The function that sets an argument to any pointer of this process, if the device supports it.
-fn pointer_setter(api: &Api, device: Candidate, properties: &Properties) -> Option<SetPointer> {
-    if properties.has("cl_intel_unified_shared_memory") {
-        // SAFETY: the extension gives the function this type.
-        let setter = unsafe { api.extension(device.platform, c"clSetKernelArgMemPointerINTEL") };
-        if setter.is_some() {
-            return setter;
-        }
-    }
-    device
-        .shares_system_memory(api)
-        .then_some(api.clSetKernelArgSVMPointer)
 }

@@ -4,6 +4,7 @@
 //! traffic and half of a large fill's. They pay only when the destination would not stay in a cache, so callers use
 //! them from [`STREAM_COPIES_FROM`] and [`STREAM_FILLS_FROM`] on.
 
+use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
 use std::ptr;
 
 /// Copies of at least this many bytes bypass the caches.
@@ -11,7 +12,7 @@ pub const STREAM_COPIES_FROM: usize = 16 << 20;
 /// Fills of at least this many bytes bypass the caches. A fill uses half the memory of a copy.
 pub const STREAM_FILLS_FROM: usize = 2 * STREAM_COPIES_FROM;
 
-/// The width of the widest vector registers in bytes, and the alignment that streaming stores need.
+/// The bytes of a cache line, to which streaming stores are aligned, so that each line is written whole.
 const WIDE: usize = 64;
 
 /// Copies `length` bytes past the caches.
@@ -24,18 +25,8 @@ pub unsafe fn stream_copy(to: *mut u8, from: *const u8, length: usize) {
     // SAFETY: head, body and tail are the `length` bytes; after the head, `to` is aligned.
     unsafe {
         ptr::copy_nonoverlapping(from, to, head);
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") {
-                x86::copy_512(to.add(head), from.add(head), body);
-            } else if is_x86_feature_detected!("avx") {
-                x86::copy_256(to.add(head), from.add(head), body);
-            } else {
-                ptr::copy_nonoverlapping(from.add(head), to.add(head), body);
-            }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        ptr::copy_nonoverlapping(from.add(head), to.add(head), body);
+        let middle = from.add(head);
+        stream(to.add(head), body, |offset| load(middle.add(offset)));
         let done = head + body;
         ptr::copy_nonoverlapping(from.add(done), to.add(done), length - done);
     }
@@ -59,20 +50,35 @@ pub unsafe fn stream_fill(to: *mut u8, length: usize, pattern: &[u8]) {
     unsafe {
         ptr::copy_nonoverlapping(wide.as_ptr(), to, head);
         let middle = to.add(head);
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") {
-                x86::fill_512(middle, &wide, body);
-            } else if is_x86_feature_detected!("avx") {
-                x86::fill_256(middle, &wide, body);
-            } else {
-                repeat(middle, &wide, body);
-            }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        repeat(middle, &wide, body);
+        let line = load(wide.as_ptr());
+        stream(middle, body, |_| line);
         ptr::copy_nonoverlapping(wide.as_ptr(), middle.add(body), tail);
     }
+}
+
+/// A cache line in registers that all processors of this architecture have.
+type Line = [__m128i; 4];
+
+/// # Safety
+/// `from` must be valid for reading a line.
+unsafe fn load(from: *const u8) -> Line {
+    // SAFETY: the vectors are the line's.
+    std::array::from_fn(|index| unsafe { _mm_loadu_si128(from.cast::<__m128i>().add(index)) })
+}
+
+/// Writes `length` bytes past the caches: at each offset the line that `line` returns.
+///
+/// # Safety
+/// `to` must be valid for writing `length` bytes, a multiple of [`WIDE`], and aligned to that.
+unsafe fn stream(to: *mut u8, length: usize, line: impl Fn(usize) -> Line) {
+    for offset in (0..length).step_by(WIDE) {
+        for (index, vector) in line(offset).into_iter().enumerate() {
+            // SAFETY: the line is inside of the range.
+            unsafe { _mm_stream_si128(to.add(offset).cast::<__m128i>().add(index), vector) };
+        }
+    }
+    // SAFETY: all processors of this architecture have the instruction.
+    unsafe { _mm_sfence() };
 }
 
 /// Repeats `pattern` over `length` bytes through the caches; the last repetition may be cut.
@@ -93,77 +99,5 @@ pub unsafe fn repeat(to: *mut u8, pattern: &[u8], length: usize) {
             ptr::copy_nonoverlapping(to, to.add(done), next);
             done += next;
         }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use std::arch::x86_64::{
-        __m256i, __m512i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256, _mm512_loadu_si512,
-        _mm512_stream_si512,
-    };
-
-    use super::WIDE;
-
-    /// # Safety
-    /// As for [`super::stream_copy`]; `to` is aligned and `length` a multiple of [`WIDE`].
-    #[target_feature(enable = "avx512f")]
-    pub unsafe fn copy_512(to: *mut u8, from: *const u8, length: usize) {
-        for offset in (0..length).step_by(WIDE) {
-            // SAFETY: the offset is inside of both ranges.
-            unsafe {
-                let value = _mm512_loadu_si512(from.add(offset).cast());
-                _mm512_stream_si512(to.add(offset).cast::<__m512i>(), value);
-            }
-        }
-        _mm_sfence();
-    }
-
-    /// # Safety
-    /// As for [`copy_512`].
-    #[target_feature(enable = "avx")]
-    pub unsafe fn copy_256(to: *mut u8, from: *const u8, length: usize) {
-        for offset in (0..length).step_by(WIDE / 2) {
-            // SAFETY: the offset is inside of both ranges.
-            unsafe {
-                let value = _mm256_loadu_si256(from.add(offset).cast());
-                _mm256_stream_si256(to.add(offset).cast::<__m256i>(), value);
-            }
-        }
-        _mm_sfence();
-    }
-
-    /// # Safety
-    /// As for [`super::stream_fill`]; `to` is aligned and `length` a multiple of [`WIDE`].
-    #[target_feature(enable = "avx512f")]
-    pub unsafe fn fill_512(to: *mut u8, wide: &[u8; WIDE], length: usize) {
-        // SAFETY: `wide` is as long as the vector.
-        let value = unsafe { _mm512_loadu_si512(wide.as_ptr().cast()) };
-        for offset in (0..length).step_by(WIDE) {
-            // SAFETY: the offset is inside of the range.
-            unsafe { _mm512_stream_si512(to.add(offset).cast::<__m512i>(), value) };
-        }
-        _mm_sfence();
-    }
-
-    /// # Safety
-    /// As for [`fill_512`].
-    #[target_feature(enable = "avx")]
-    pub unsafe fn fill_256(to: *mut u8, wide: &[u8; WIDE], length: usize) {
-        // SAFETY: `wide` is twice as long as the vector, and both of its halves are the same pattern or its two halves.
-        let (low, high) = unsafe {
-            (
-                _mm256_loadu_si256(wide.as_ptr().cast()),
-                _mm256_loadu_si256(wide.as_ptr().add(WIDE / 2).cast()),
-            )
-        };
-        for offset in (0..length).step_by(WIDE) {
-            // SAFETY: both halves are inside of the range.
-            unsafe {
-                _mm256_stream_si256(to.add(offset).cast::<__m256i>(), low);
-                _mm256_stream_si256(to.add(offset + WIDE / 2).cast::<__m256i>(), high);
-            }
-        }
-        _mm_sfence();
     }
 }

@@ -12,4 +12,4 @@ pub use copy::Copy;
 pub use fill::Fill;
 pub use region::{Cuboid, Layout, Region, RegionCopy};
 pub use reset::Reset;
-pub use timestamps::{QueryTimestamps, Results, WriteTimestamp};
+pub use timestamps::{QueryTimestamps, WriteTimestamp};

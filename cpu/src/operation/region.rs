@@ -1,5 +1,6 @@
 //! Copying a box out of one two- or three-dimensional array into another.
 
+use std::ops::Range;
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -42,28 +43,18 @@ pub struct Layout {
     pub region: Cuboid,
 }
 
-/// A box in memory: rows of `width` bytes at increasing addresses.
+/// A box in memory: rows of bytes at increasing addresses.
 #[derive(Debug)]
 pub struct Region {
     span: Span,
-    width: usize,
-    height: usize,
-    depth: usize,
-    pitch: usize,
-    slice_pitch: usize,
-}
-
-/// The extent of a box, in bytes from the start of its array.
-struct Extent {
-    pitch: usize,
-    slice_pitch: usize,
-    start: usize,
-    end: usize,
+    /// With pitches that are not 0, unless there are no bytes.
+    layout: Layout,
 }
 
 impl Layout {
-    /// `None` for sizes that do not fit, and for rows or slices that overlap each other.
-    fn measure(&self) -> Option<Extent> {
+    /// The layout with the pitches that it leaves out, and the box's bytes from the start of the array. `None` for sizes that do
+    /// not fit, and for rows or slices that overlap each other.
+    fn measure(&self) -> Option<(Self, Range<usize>)> {
         let ([x, y, z], [width, height, depth]) = (self.region.origin, self.region.size);
         let pitch = if self.pitch == 0 { width } else { self.pitch };
         let slice_pitch = match self.slice_pitch {
@@ -78,13 +69,13 @@ impl Layout {
             .checked_add(x)?;
         let end = start.checked_add(length)?;
         let disjoint = (height == 1 || pitch >= width) && (depth == 1 || slice_pitch >= slice);
-        let (start, end) = if width == 0 { (0, 0) } else { (start, end) };
-        disjoint.then_some(Extent {
+        let layout = Self {
             pitch,
             slice_pitch,
-            start,
-            end,
-        })
+            ..*self
+        };
+        let bytes = if width == 0 { 0..0 } else { start..end };
+        disjoint.then_some((layout, bytes))
     }
 }
 
@@ -95,10 +86,9 @@ impl Region {
     /// `ZE_RESULT_ERROR_INVALID_SIZE` when rows or slices overlap each other, the box leaves its allocation or is
     /// larger than memory can be, and the errors of [`Span::new`].
     pub fn new(base: usize, layout: &Layout) -> ZeResult<Self> {
-        let extent = layout.measure().ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+        let (_, bytes) = layout.measure().ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
         // From the base on, as an origin beyond the allocation could lie in another one.
-        let array = Span::new(base, extent.end)?;
-        Ok(Self::at(&array, &extent, layout))
+        Self::within(&Span::new(base, bytes.end)?, layout)
     }
 
     /// Finds the box in the array that `array` holds.
@@ -106,38 +96,33 @@ impl Region {
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_SIZE` when rows or slices overlap each other, or the box leaves the array.
     pub fn within(array: &Span, layout: &Layout) -> ZeResult<Self> {
-        let extent = layout
+        let (layout, bytes) = layout
             .measure()
-            .filter(|extent| extent.end <= array.length())
+            .filter(|(_, bytes)| bytes.end <= array.length())
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-        Ok(Self::at(array, &extent, layout))
+        Ok(Self {
+            span: array.part(bytes.start, bytes.len()),
+            layout,
+        })
     }
 
-    fn at(array: &Span, extent: &Extent, layout: &Layout) -> Self {
-        let [width, height, depth] = layout.region.size;
-        Self {
-            span: array.part(extent.start, extent.end - extent.start),
-            width,
-            height,
-            depth,
-            pitch: extent.pitch,
-            slice_pitch: extent.slice_pitch,
-        }
+    /// The bytes of a row.
+    fn width(&self) -> usize {
+        self.layout.region.size[0]
     }
 
     /// The rows of all slices; none if they have no bytes, as no memory limits their number then.
     fn rows(&self) -> usize {
-        if self.width == 0 {
-            return 0;
+        match self.layout.region.size {
+            [0, ..] => 0,
+            [_, height, depth] => height * depth,
         }
-        self.height * self.depth
     }
 
     /// Address of row `index`, counted through all slices.
     fn row(&self, index: usize) -> usize {
-        self.span.address()
-            + index / self.height * self.slice_pitch
-            + index % self.height * self.pitch
+        let (layout, height) = (&self.layout, self.layout.region.size[1]);
+        self.span.address() + index / height * layout.slice_pitch + index % height * layout.pitch
     }
 
     fn overlaps(&self, other: &Self) -> bool {
@@ -148,9 +133,9 @@ impl Region {
         let (mut mine, mut theirs) = (0, 0);
         while mine < self.rows() && theirs < other.rows() {
             let (left, right) = (self.row(mine), other.row(theirs));
-            if left + self.width <= right {
+            if left + self.width() <= right {
                 mine += 1;
-            } else if right + other.width <= left {
+            } else if right + other.width() <= left {
                 theirs += 1;
             } else {
                 return true;
@@ -176,14 +161,14 @@ impl RegionCopy {
     /// `ZE_RESULT_ERROR_INVALID_SIZE` when their sizes differ, `ZE_RESULT_ERROR_OVERLAPPING_REGIONS` when they overlap.
     pub fn new(to: Region, from: Region) -> ZeResult<Self> {
         ensure(
-            (to.width, to.height, to.depth) == (from.width, from.height, from.depth),
+            to.layout.region.size == from.layout.region.size,
             sys::ZE_RESULT_ERROR_INVALID_SIZE,
         )?;
         ensure(
             !to.overlaps(&from),
             sys::ZE_RESULT_ERROR_OVERLAPPING_REGIONS,
         )?;
-        let split = Split::new(to.width.saturating_mul(to.rows()));
+        let split = Split::new(to.width().saturating_mul(to.rows()));
         let rows_in_part = to.rows().div_ceil(split.parts().max(1)).max(1);
         let kind = split.kind();
         Ok(Self {
@@ -209,14 +194,14 @@ impl Operation for RegionCopy {
 
     fn uses(&self) -> Uses {
         let rows = |region: &Region| {
-            let row = |index| region.row(index)..region.row(index) + region.width;
+            let row = |index| region.row(index)..region.row(index) + region.width();
             (0..region.rows()).map(row).collect()
         };
         Uses {
             what: format!(
                 "a copy of {} rows of {} bytes",
                 self.to.rows(),
-                self.to.width
+                self.to.width()
             ),
             reads: rows(&self.from),
             writes: rows(&self.to),
@@ -234,12 +219,12 @@ impl Operation for RegionCopy {
             let (from, to) = (self.from.row(row), self.to.row(row));
             if check::is_on() {
                 // SAFETY: as below.
-                unsafe { check::copying(from, self.to.width, to) };
+                unsafe { check::copying(from, self.to.width(), to) };
             }
             // SAFETY: the caller of the append vouches for both boxes, as the specification demands; boxes in an
             // allocation lie inside of it, pins keep it alive, and the boxes do not overlap.
             unsafe {
-                ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, self.to.width);
+                ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, self.to.width());
             }
         }
         Ok(())

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::abi::result::ZeResult;
 use crate::engine::{Operation, Signal};
 use crate::event::Event;
 
@@ -12,9 +11,5 @@ pub struct Reset(pub Arc<Event>);
 impl Operation for Reset {
     fn resets(&self) -> Option<Arc<Signal>> {
         Some(self.0.signal())
-    }
-
-    fn run(&self, _part: usize) -> ZeResult {
-        Ok(())
     }
 }

@@ -36,99 +36,26 @@ impl Operation for WriteTimestamp {
     }
 }
 
-/// Writes the kernel timestamps of events, one after another or at `offsets` in bytes.
+/// Writes the kernel timestamps of events, one after another or at offsets in bytes.
 pub struct QueryTimestamps {
-    /// Whose timestamps.
-    pub events: Vec<Arc<Event>>,
+    events: Vec<Arc<Event>>,
+    /// Their signals at the submission, none before. A counter-based event may have another one, a later command's, when the
+    /// query runs.
+    signals: Option<Vec<Arc<Signal>>>,
     /// Where they go.
-    pub results: Results,
-}
-
-/// Where timestamps go.
-#[derive(Clone)]
-pub struct Results {
-    /// The memory.
-    pub to: Span,
+    to: Span,
     /// An array of as many `size_t`, read when the operation runs.
-    pub offsets: Option<Span>,
-}
-
-/// A submitted query. A counter-based event may have another signal when it runs, which is a later command's.
-struct Query {
-    signals: Vec<Arc<Signal>>,
-    results: Results,
+    offsets: Option<Span>,
 }
 
 impl QueryTimestamps {
-    fn now(&self) -> Query {
-        Query {
-            signals: self.events.iter().map(|event| event.signal()).collect(),
-            results: self.results.clone(),
-        }
-    }
-}
-
-impl Operation for QueryTimestamps {
-    fn pin(&self) -> ZeResult<Pins> {
-        self.results.pin()
-    }
-
-    fn uses(&self) -> Uses {
-        self.results.uses(self.events.len())
-    }
-
-    fn at_submission(&self) -> Option<Arc<dyn Operation>> {
-        Some(Arc::new(self.now()))
-    }
-
-    fn run(&self, part: usize) -> ZeResult {
-        self.now().run(part)
-    }
-}
-
-impl Operation for Query {
-    fn pin(&self) -> ZeResult<Pins> {
-        self.results.pin()
-    }
-
-    fn uses(&self) -> Uses {
-        self.results.uses(self.signals.len())
-    }
-
-    fn run(&self, _part: usize) -> ZeResult {
-        for (index, signal) in self.signals.iter().enumerate() {
-            // Nothing orders the query behind what sets the signal.
-            let unset = sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT;
-            let timestamp = timestamp(signal).ok_or(unset)?;
-            // SAFETY: the caller of the append vouches for the destination.
-            unsafe { self.results.place(index).write_unaligned(timestamp) };
-        }
-        Ok(())
-    }
-}
-
-impl Results {
-    fn pin(&self) -> ZeResult<Pins> {
-        let offsets = self.offsets.as_ref().map_or(Ok(None), Span::pin)?;
-        Ok([self.to.pin()?, offsets].into_iter().flatten().collect())
-    }
-
-    /// What a query of `count` events accesses. Where offsets tell the places, only the first one is known.
-    fn uses(&self, count: usize) -> Uses {
-        let what = "a query of timestamps".to_owned();
-        let to = self.to.address();
-        match &self.offsets {
-            None => Uses {
-                what,
-                writes: smallvec![to..to + count * size_of::<sys::ze_kernel_timestamp_result_t>()],
-                ..Uses::default()
-            },
-            Some(offsets) => Uses {
-                what,
-                reads: smallvec![offsets.range()],
-                pointers: smallvec![to],
-                ..Uses::default()
-            },
+    /// A query that writes to `to`.
+    pub fn new(events: Vec<Arc<Event>>, to: Span, offsets: Option<Span>) -> Self {
+        Self {
+            events,
+            signals: None,
+            to,
+            offsets,
         }
     }
 
@@ -144,5 +71,53 @@ impl Results {
             },
         };
         (self.to.address() + offset) as *mut sys::ze_kernel_timestamp_result_t
+    }
+}
+
+impl Operation for QueryTimestamps {
+    fn pin(&self) -> ZeResult<Pins> {
+        let offsets = self.offsets.as_ref().map_or(Ok(None), Span::pin)?;
+        Ok([self.to.pin()?, offsets].into_iter().flatten().collect())
+    }
+
+    /// Where offsets tell the places, only the first one is known.
+    fn uses(&self) -> Uses {
+        let what = "a query of timestamps".to_owned();
+        let (to, count) = (self.to.address(), self.events.len());
+        match &self.offsets {
+            None => Uses {
+                what,
+                writes: smallvec![to..to + count * size_of::<sys::ze_kernel_timestamp_result_t>()],
+                ..Uses::default()
+            },
+            Some(offsets) => Uses {
+                what,
+                reads: smallvec![offsets.range()],
+                pointers: smallvec![to],
+                ..Uses::default()
+            },
+        }
+    }
+
+    fn at_submission(&self) -> Option<Arc<dyn Operation>> {
+        self.signals.is_none().then(|| {
+            Arc::new(Self {
+                events: self.events.clone(),
+                signals: Some(self.events.iter().map(|event| event.signal()).collect()),
+                to: self.to.clone(),
+                offsets: self.offsets.clone(),
+            }) as Arc<dyn Operation>
+        })
+    }
+
+    fn run(&self, _part: usize) -> ZeResult {
+        for (index, signal) in self.signals.iter().flatten().enumerate() {
+            // Nothing orders the query behind what sets the signal.
+            let unset = sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT;
+            let timestamp = timestamp(signal).ok_or(unset)?;
+            // SAFETY: the caller of the append vouches for the destination.
+            unsafe { self.place(index).write_unaligned(timestamp) };
+        }
+        Ok(())
     }
 }

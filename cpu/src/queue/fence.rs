@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::abi::result::{ZeResult, ensure};
-use crate::check;
+use crate::abi::result::ZeResult;
 use crate::engine::Signal;
+use crate::event::wait;
 use crate::handle::{object, resolve, retire};
-use crate::system::clock::Deadline;
 
 object!(Fence, sys::_ze_fence_handle_t, Fence);
 
@@ -61,15 +60,6 @@ pub fn host_synchronize(fence: Arc<Fence>, timeout: u64) -> ZeResult {
 /// `zeFenceQueryStatus`. It does not report the errors of commands, as `zeEventQueryStatus` does not.
 pub fn query_status(fence: Arc<Fence>) -> ZeResult {
     wait(&fence.signal, 0)
-}
-
-/// Waits until a fence is set.
-fn wait(signal: &Signal, timeout: u64) -> ZeResult {
-    let done = signal.wait(Deadline::after(timeout));
-    if done && check::is_on() {
-        check::waited_for_signal(signal.identity());
-    }
-    ensure(done, sys::ZE_RESULT_NOT_READY)
 }
 
 /// `zeFenceReset`.

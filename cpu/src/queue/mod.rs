@@ -39,7 +39,7 @@ pub fn create(
 ) -> ZeResult {
     let group = device::check_queue(&desc)?;
     *queue = register(Arc::new(Queue {
-        stream: Stream::new(on.engine(), desc.priority.into()),
+        stream: Stream::new(on.engine.as_ref(), desc.priority.into()),
         group,
         attributes: (&*desc).into(),
         submission: ForkSafe::default(),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use spirv::{Capability, Decoration, LinkageType, Op};
 
-use super::words::Instruction;
+use super::words::{Instruction, encoded};
 
 /// The exported functions of a module with function pointers. The compiler removes those that no kernel of the module refers
 /// to, unless they are decorated as called indirectly.
@@ -42,13 +42,8 @@ impl Exports {
     pub fn decorations(&self, is_function: impl Fn(u32) -> bool) -> Option<(usize, Vec<u32>)> {
         let missing = self.exported.iter().copied();
         let missing = missing.filter(|id| !self.decorated.contains(id) && is_function(*id));
-        let decorate = |target| {
-            [
-                3 << 16 | Op::Decorate as u32,
-                target,
-                Decoration::ReferencedIndirectlyINTEL as u32,
-            ]
-        };
+        let indirectly = Decoration::ReferencedIndirectlyINTEL as u32;
+        let decorate = |target| encoded(Op::Decorate, &[target, indirectly]);
         let at = self.at.filter(|_| self.has_pointers)?;
         Some((at, missing.flat_map(decorate).collect()))
     }

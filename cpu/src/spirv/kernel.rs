@@ -10,13 +10,13 @@ pub enum Argument {
     /// Memory that each work-group has for itself; the launch gives its size only.
     Local,
     /// A number, a vector or a structure, with its size in bytes if the module determines it.
-    Value(Option<u64>),
+    Value(Option<usize>),
     /// An image.
     Image(Image),
     /// A sampler.
     Sampler,
     /// A type that this runtime cannot pass.
-    Opaque(&'static str),
+    Opaque,
 }
 
 /// An entry point of the execution model Kernel.

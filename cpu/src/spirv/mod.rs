@@ -8,19 +8,15 @@
 //! Source: the SPIR-V specification, sections 2.3 (physical layout), 2.4 (logical layout) and 3; the OpenCL SPIR-V
 //! environment specification for kernel arguments.
 
-mod atomics;
-
-mod error;
+mod bfloat16;
 mod functions;
 mod groups;
 mod interface;
 mod kernel;
-mod modes;
 mod shuffles;
 mod types;
 mod words;
 
-pub use error::Error;
 pub use interface::Module;
 pub use kernel::{Argument, Kernel};
 pub use types::Image;

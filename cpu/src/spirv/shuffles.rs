@@ -8,34 +8,23 @@
 
 use std::collections::HashSet;
 
-use spirv::{Capability, Op};
+use spirv::Op;
 
-use super::words::{Instruction, Words};
-
-/// The declarations of the extension's capability and of the extension, by its name as a literal string.
-const DECLARATIONS: [u32; 8] = [
-    2 << 16 | Op::Capability as u32,
-    Capability::SubgroupShuffleINTEL as u32,
-    6 << 16 | Op::Extension as u32,
-    u32::from_le_bytes(*b"SPV_"),
-    u32::from_le_bytes(*b"INTE"),
-    u32::from_le_bytes(*b"L_su"),
-    u32::from_le_bytes(*b"bgro"),
-    u32::from_le_bytes(*b"ups\0"),
-];
+use super::words::{Edits, Instruction, encoded};
 
 /// The shuffles of a module.
 #[derive(Default)]
 pub struct Shuffles {
     /// The types of truth values and of their vectors, which the extension does not shuffle.
     truths: HashSet<u32>,
-    /// Where each shuffle is, and what replaces it, of the same length.
-    found: Vec<(usize, Vec<u32>)>,
+    /// Whether some were replaced, so that the extension is to be declared.
+    pub found: bool,
 }
 
 impl Shuffles {
-    /// Looks at the next instruction.
-    pub fn note(&mut self, op: Op, instruction: &Instruction) {
+    /// Looks at the next instruction, and replaces a shuffle. That by a distance names the values beyond the end of the sub-group,
+    /// which the replaced one leaves undefined.
+    pub fn note(&mut self, op: Op, instruction: &Instruction, edits: &mut Edits) {
         let replaced = match (op, instruction.operands) {
             (Op::TypeBool, [kind]) => {
                 self.truths.insert(*kind);
@@ -47,47 +36,22 @@ impl Shuffles {
             }
             (_, [kind, ..]) if self.truths.contains(kind) => return,
             (Op::GroupNonUniformShuffle, &[kind, result, _, value, lane]) => {
-                same(Op::SubgroupShuffleINTEL, [kind, result, value, lane])
+                encoded(Op::SubgroupShuffleINTEL, &[kind, result, value, lane])
             }
             (Op::GroupNonUniformShuffleXor, &[kind, result, _, value, mask]) => {
-                same(Op::SubgroupShuffleXorINTEL, [kind, result, value, mask])
+                encoded(Op::SubgroupShuffleXorINTEL, &[kind, result, value, mask])
             }
-            (Op::GroupNonUniformShuffleUp, &[kind, result, _, value, by]) => {
-                relative(Op::SubgroupShuffleUpINTEL, [kind, result, value, value, by])
-            }
-            (Op::GroupNonUniformShuffleDown, &[kind, result, _, value, by]) => relative(
+            (Op::GroupNonUniformShuffleUp, &[kind, result, _, value, by]) => encoded(
+                Op::SubgroupShuffleUpINTEL,
+                &[kind, result, value, value, by],
+            ),
+            (Op::GroupNonUniformShuffleDown, &[kind, result, _, value, by]) => encoded(
                 Op::SubgroupShuffleDownINTEL,
-                [kind, result, value, value, by],
+                &[kind, result, value, value, by],
             ),
             _ => return,
         };
-        self.found.push((instruction.at, replaced));
+        edits.replace(instruction, replaced);
+        self.found = true;
     }
-
-    /// Replaces the shuffles.
-    pub fn replace(&self, words: &mut Words) {
-        for (at, instruction) in &self.found {
-            words.replace(*at, instruction);
-        }
-    }
-
-    /// What a module with replaced shuffles declares, behind its capabilities.
-    pub fn declarations(&self) -> &'static [u32] {
-        if self.found.is_empty() {
-            &[]
-        } else {
-            &DECLARATIONS
-        }
-    }
-}
-
-/// A shuffle, and a word that does nothing in the place of the scope, which it does not name.
-fn same(op: Op, operands: [u32; 4]) -> Vec<u32> {
-    let first = [5 << 16 | op as u32];
-    [&first[..], &operands, &[1 << 16 | Op::Nop as u32]].concat()
-}
-
-/// A shuffle by a distance. It names the values beyond the end of the sub-group, which the replaced one leaves undefined.
-fn relative(op: Op, operands: [u32; 5]) -> Vec<u32> {
-    [&[6 << 16 | op as u32][..], &operands].concat()
 }

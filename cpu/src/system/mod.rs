@@ -1,9 +1,9 @@
 //! The machine and this process as the operating system reports them: processors, memory, stacks, time,
-//! libraries, errors, variables, signals.
+//! libraries, variables, signals.
 
 pub mod clock;
 pub mod environment;
-pub mod errno;
+pub mod interrupt;
 pub mod library;
 pub mod memory;
 pub mod processor;

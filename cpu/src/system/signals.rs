@@ -5,32 +5,8 @@ use std::ptr;
 
 use libc::{c_int, sigaction};
 
-/// The actions for all signals.
-struct Actions(Vec<(c_int, sigaction)>);
-
-impl Actions {
-    /// Those of now.
-    fn now() -> Self {
-        let all = 1..=libc::SIGRTMAX();
-        Self(
-            all.filter_map(|signal| Some((signal, action(signal)?)))
-                .collect(),
-        )
-    }
-
-    /// Sets them again where the handler is another one now.
-    fn restore(&self) {
-        for (signal, before) in &self.0 {
-            if action(*signal).is_some_and(|now| now.sa_sigaction != before.sa_sigaction) {
-                // SAFETY: the action was in effect before, so its handler can be called.
-                unsafe { sigaction(*signal, before, ptr::null_mut()) };
-            }
-        }
-    }
-}
-
 /// The action for a signal; `None` for those of the C library.
-fn action(signal: c_int) -> Option<sigaction> {
+pub fn action(signal: c_int) -> Option<sigaction> {
     let mut action = MaybeUninit::zeroed();
     // SAFETY: the call writes the action; zeros are a valid one.
     unsafe {
@@ -40,9 +16,15 @@ fn action(signal: c_int) -> Option<sigaction> {
 
 /// Calls `load`, which may load and initialise a library, and undoes what that changes in the process's actions for signals.
 pub fn preserved<T>(load: impl FnOnce() -> T) -> T {
-    let before = Actions::now();
+    let all = 1..=libc::SIGRTMAX();
+    let before: Vec<_> = all.filter_map(|it| Some((it, action(it)?))).collect();
     let result = load();
-    before.restore();
+    for (signal, before) in &before {
+        if action(*signal).is_some_and(|now| now.sa_sigaction != before.sa_sigaction) {
+            // SAFETY: the action was in effect before, so its handler can be called.
+            unsafe { sigaction(*signal, before, ptr::null_mut()) };
+        }
+    }
     result
 }
 

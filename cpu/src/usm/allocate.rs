@@ -1,17 +1,19 @@
 //! `zeMemAllocDevice`, `zeMemAllocHost`, `zeMemAllocShared`.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions::ze_external_memmap_sysmem_ext_desc_t as SystemMemory;
+use zeusm_process::duplicate;
 
-use super::external;
 use crate::abi::arguments::{Link, check_flags};
 use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{Device, check_external};
-use crate::memory::{self, MAX_ALIGNMENT};
+use crate::memory::{self, MAX_ALIGNMENT, PAGE};
 use crate::system::memory::max_allocation_size;
 
 /// `ze_device_mem_alloc_flags_t` up to 1.17.
@@ -29,13 +31,8 @@ pub fn device(
     pointer: &mut *mut c_void,
 ) -> ZeResult {
     check_flags(desc.flags, DEVICE_FLAGS)?;
-    let request = Request {
-        size,
-        alignment,
-        extras: Extras::read(desc.chain())?,
-        device: Some(device),
-    };
-    *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_DEVICE)?;
+    let (extras, kind) = (Extras::read(desc.chain())?, sys::ZE_MEMORY_TYPE_DEVICE);
+    *pointer = allocate(&context, kind, size, alignment, &extras, Some(device))?;
     Ok(())
 }
 
@@ -48,13 +45,8 @@ pub fn host(
     pointer: &mut *mut c_void,
 ) -> ZeResult {
     check_flags(desc.flags, HOST_FLAGS)?;
-    let request = Request {
-        size,
-        alignment,
-        extras: Extras::read(desc.chain())?,
-        device: None,
-    };
-    *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_HOST)?;
+    let (extras, kind) = (Extras::read(desc.chain())?, sys::ZE_MEMORY_TYPE_HOST);
+    *pointer = allocate(&context, kind, size, alignment, &extras, None)?;
     Ok(())
 }
 
@@ -70,13 +62,11 @@ pub fn shared(
 ) -> ZeResult {
     check_flags(desc.flags, DEVICE_FLAGS)?;
     check_flags(host_desc.flags, HOST_FLAGS)?;
-    let request = Request {
-        size,
-        alignment,
-        extras: Extras::read(desc.chain().chain(host_desc.chain()))?,
-        device,
-    };
-    *pointer = request.serve(&context, sys::ZE_MEMORY_TYPE_SHARED)?;
+    let (extras, kind) = (
+        Extras::read(desc.chain().chain(host_desc.chain()))?,
+        sys::ZE_MEMORY_TYPE_SHARED,
+    );
+    *pointer = allocate(&context, kind, size, alignment, &extras, device)?;
     Ok(())
 }
 
@@ -87,8 +77,10 @@ struct Extras {
     relaxed: bool,
     /// Whether the memory can be exported as a file descriptor.
     exports: bool,
-    /// The file descriptor of the memory.
+    /// The descriptor of any file that can be mapped, which the memory is. The program may close it afterwards.
     imports: Option<i32>,
+    /// The memory of the program that it is.
+    adopts: Option<Range<usize>>,
 }
 
 impl Extras {
@@ -97,73 +89,80 @@ impl Extras {
     fn read<'a>(chain: impl Iterator<Item = Link<'a>>) -> ZeResult<Self> {
         let mut extras = Self::default();
         for link in chain {
-            match link.stype() {
-                sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC => {
-                    let export = link.input::<sys::ze_external_memory_export_desc_t>();
-                    let flags = export.map_or(0, |export| export.flags);
-                    check_external(flags)?;
-                    extras.exports |= flags != 0;
-                }
-                sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD => {
-                    if let Some(import) = link.input::<sys::ze_external_memory_import_fd_t>() {
-                        check_external(import.flags)?;
-                        extras.imports = Some(import.fd);
-                    }
-                }
-                _ => {
-                    let limits = link.input::<sys::ze_relaxed_allocation_limits_exp_desc_t>();
-                    let limits = limits.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
-                    let lifts = sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0;
-                    check_flags(limits.flags, lifts)?;
-                    extras.relaxed |= limits.flags & lifts != 0;
-                }
+            if let Some(export) = link.input::<sys::ze_external_memory_export_desc_t>() {
+                check_external(export.flags)?;
+                extras.exports |= export.flags != 0;
+            } else if let Some(import) = link.input::<sys::ze_external_memory_import_fd_t>() {
+                check_external(import.flags)?;
+                extras.imports = Some(import.fd);
+            } else if let Some(memory) = link.input::<SystemMemory>() {
+                extras.adopts = Some(pages_of(memory)?);
+            } else {
+                let limits = link.input::<sys::ze_relaxed_allocation_limits_exp_desc_t>();
+                let limits = limits.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
+                let lifts = sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0;
+                check_flags(limits.flags, lifts)?;
+                extras.relaxed |= limits.flags & lifts != 0;
             }
         }
         Ok(extras)
     }
 }
 
-struct Request {
-    size: usize,
-    alignment: usize,
-    extras: Extras,
-    device: Option<&'static Device>,
+/// The pages of the program that a descriptor names.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a range that is not one of whole pages.
+fn pages_of(memory: &SystemMemory) -> ZeResult<Range<usize>> {
+    let (start, size) = (memory.pSystemMemory.addr(), memory.size as usize);
+    let is_whole = start.is_multiple_of(PAGE) && size.is_multiple_of(PAGE) && size > 0;
+    let end = start.checked_add(size).filter(|_| is_whole && start > 0);
+    Ok(start..end.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?)
 }
 
-impl Request {
-    fn serve(&self, context: &Context, kind: sys::ze_memory_type_t) -> ZeResult<*mut c_void> {
-        let aligned = self.alignment == 0 || self.alignment.is_power_of_two();
-        ensure(
-            aligned && self.alignment <= MAX_ALIGNMENT,
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
-        )?;
-        let most = self
-            .device
-            .map_or_else(max_allocation_size, Device::max_allocation_size);
-        let fits = self.extras.relaxed || self.size as u64 <= most;
-        ensure(self.size > 0 && fits, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
-        let exhausted = if kind == sys::ZE_MEMORY_TYPE_HOST {
-            sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
-        } else {
-            sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
-        };
-        let request = memory::Request {
-            size: self.size,
-            alignment: self.alignment,
-            kind,
-            context: context.id(),
-            host_access: kind != sys::ZE_MEMORY_TYPE_DEVICE
-                || self
-                    .device
-                    .is_some_and(|device| device.device_type() == sys::ZE_DEVICE_TYPE_CPU),
-            device: self.device.map_or(0, |device| device.handle() as u64),
-            share: self.device.and_then(Device::share),
-            exportable: self.extras.exports,
-        };
-        let address = match self.extras.imports {
-            Some(descriptor) => external::import(descriptor, &request)?,
-            None => memory::allocate(&request).ok_or(exhausted)?,
-        };
-        Ok(address as *mut c_void)
-    }
+fn allocate(
+    context: &Context,
+    kind: sys::ze_memory_type_t,
+    size: usize,
+    alignment: usize,
+    extras: &Extras,
+    device: Option<&'static Device>,
+) -> ZeResult<*mut c_void> {
+    let aligned = alignment == 0 || alignment.is_power_of_two();
+    ensure(
+        aligned && alignment <= MAX_ALIGNMENT,
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
+    )?;
+    let most = device.map_or_else(max_allocation_size, Device::max_allocation_size);
+    let fits = extras.relaxed || size as u64 <= most;
+    ensure(size > 0 && fits, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
+    let is_host = kind == sys::ZE_MEMORY_TYPE_HOST;
+    let exhausted = if is_host {
+        sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+    } else {
+        sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+    };
+    let request = memory::Request {
+        size,
+        alignment,
+        kind,
+        context: context.id(),
+        host_access: kind != sys::ZE_MEMORY_TYPE_DEVICE
+            || device.is_some_and(|device| device.type_ == sys::ZE_DEVICE_TYPE_CPU),
+        device: device.map_or(0, |device| device.handle() as u64),
+        share: device.and_then(|device| device.share),
+        exportable: extras.exports,
+    };
+    let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    let address = match (extras.imports, &extras.adopts) {
+        (Some(descriptor), None) => duplicate(descriptor)
+            .and_then(|file| memory::import_file(&file, &request))
+            .ok_or(invalid)?,
+        (None, Some(pages)) if size == pages.len() && is_host => {
+            memory::adopt(pages.clone(), &request).ok_or(invalid)?
+        }
+        (_, Some(_)) => return Err(invalid),
+        (None, None) => memory::allocate(&request).ok_or(exhausted)?,
+    };
+    Ok(address as *mut c_void)
 }

@@ -22,9 +22,9 @@ const FLAGS: u32 = 0x7f;
 /// `ZE_MEMORY_ATOMIC_ATTR_EXP_FLAG_SYSTEM_ATOMICS`.
 const SYSTEM_ATOMICS: u32 = 1 << 6;
 
-/// The handle of a device, and the id of an allocation or 0 for the system's memory.
-type Key = (usize, u64);
-type Attributes = HashMap<Key, RangeMap<usize, u32>>;
+/// By the handle of a device: attributes, with the id of the allocation or 0 for the system's memory. An allocation that was freed
+/// leaves them until another one has its addresses.
+type Attributes = HashMap<usize, RangeMap<usize, (u64, u32)>>;
 
 /// The attributes of this process.
 fn attributes() -> &'static Mutex<Attributes> {
@@ -32,49 +32,25 @@ fn attributes() -> &'static Mutex<Attributes> {
     ATTRIBUTES.get_or_make(ForkSafe::default).get()
 }
 
-/// A range of memory, for a device.
-struct Place {
-    key: Key,
-    range: Range<usize>,
-}
-
-impl Place {
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an empty range, memory of another context, memory that is neither shared nor the
-    /// system's, and a range that leaves its allocation.
-    fn new(
-        context: &Context,
-        device: &Device,
-        Address(start): Address,
-        size: usize,
-    ) -> ZeResult<Self> {
-        let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
-        let end = start.checked_add(size).ok_or(invalid)?;
-        ensure(size > 0, invalid)?;
-        let id = match memory::find(start) {
-            None => 0,
-            Some(allocation) => {
-                let is_shared = allocation.kind() == sys::ZE_MEMORY_TYPE_SHARED;
-                let is_inside = end <= allocation.base() + allocation.size();
-                let is_own = allocation.context() == context.id();
-                ensure(is_shared && is_inside && is_own, invalid)?;
-                allocation.id()
-            }
-        };
-        Ok(Self {
-            key: (device.handle() as usize, id),
-            range: start..end,
-        })
-    }
-}
-
-/// Forgets the attributes of allocations that were freed.
-fn forget_freed(attributes: &mut Attributes) {
-    attributes.retain(|(_, id), ranges| {
-        let first = ranges.first_range_value();
-        let allocation = first.and_then(|(range, _)| memory::find(range.start));
-        *id == 0 || allocation.is_some_and(|allocation| allocation.id() == *id)
-    });
+/// A range of memory, and the id of its allocation.
+///
+/// # Errors
+/// Those of [`set_atomic_access`] for the range.
+fn place(context: &Context, Address(start): Address, size: usize) -> ZeResult<(Range<usize>, u64)> {
+    let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    let end = start.checked_add(size).ok_or(invalid)?;
+    ensure(size > 0, invalid)?;
+    let id = match memory::find(start) {
+        None => 0,
+        Some(allocation) => {
+            let is_shared = allocation.kind() == sys::ZE_MEMORY_TYPE_SHARED;
+            let is_inside = end <= allocation.base() + allocation.size();
+            let is_own = allocation.context() == context.id();
+            ensure(is_shared && is_inside && is_own, invalid)?;
+            allocation.id()
+        }
+    };
+    Ok((start..end, id))
 }
 
 /// `zeMemSetAtomicAccessAttributeExp`, for exactly the range.
@@ -90,16 +66,15 @@ pub fn set_atomic_access(
     size: usize,
     attribute: u32,
 ) -> ZeResult {
-    let place = Place::new(&context, device, pointer, size)?;
+    let (range, id) = place(&context, pointer, size)?;
     check_flags(attribute, FLAGS)?;
     ensure(
         attribute & SYSTEM_ATOMICS == 0 || device::has_system_atomics(),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
     let mut attributes = attributes().lock();
-    forget_freed(&mut attributes);
-    let ranges = attributes.entry(place.key).or_default();
-    ranges.insert(place.range, attribute);
+    let ranges = attributes.entry(device.handle() as usize).or_default();
+    ranges.insert(range, (id, attribute));
     Ok(())
 }
 
@@ -114,11 +89,10 @@ pub fn atomic_access(
     size: usize,
     attribute: &mut u32,
 ) -> ZeResult {
-    let place = Place::new(&context, device, pointer, size)?;
+    let (range, id) = place(&context, pointer, size)?;
     let attributes = attributes().lock();
-    let found = attributes
-        .get(&place.key)
-        .and_then(|ranges| ranges.get(&place.range.start));
-    *attribute = found.copied().unwrap_or(0);
+    let ranges = attributes.get(&(device.handle() as usize));
+    let found = ranges.and_then(|ranges| ranges.get(&range.start));
+    *attribute = found.map_or(0, |(of, found)| if *of == id { *found } else { 0 });
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 mod allocate;
 mod atomic_access;
-mod external;
 mod free;
 pub mod ipc;
 mod query;

@@ -1,21 +1,24 @@
 //! `zeMemGetAllocProperties` and `zeMemGetAddressRange`.
 
 use std::ffi::c_void;
+use std::os::fd::IntoRawFd;
 use std::ptr;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
+use zeusm_process::duplicate;
 
-use super::external;
 use crate::abi::entry::{Address, Out};
-use crate::abi::result::ZeResult;
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::check_external;
-use crate::memory::{self, Allocation};
+use crate::memory::{self, Allocation, PAGE};
+use crate::virtual_memory;
 
-/// `zeMemGetAllocProperties`: a pointer that the context does not know is of type unknown. With
-/// `ze_external_memory_export_fd_t` in the chain, the memory is exported.
+/// `zeMemGetAllocProperties`: a pointer that the context does not know is of type unknown. One into virtual memory is of the type of
+/// its physical memory. With `ze_external_memory_export_fd_t` in the chain, memory that was allocated for it is exported: as a
+/// new descriptor, of a memory file that begins with it, which belongs to the caller. The runtime makes no dma-bufs.
 pub fn properties(
     context: Arc<Context>,
     Address(pointer): Address,
@@ -23,22 +26,39 @@ pub fn properties(
     owner: Option<&mut sys::ze_device_handle_t>,
 ) -> ZeResult {
     let found = find(&context, pointer);
-    let (kind, id, page, device) = match &found {
-        None => (sys::ZE_MEMORY_TYPE_UNKNOWN, 0, 0, ptr::null_mut()),
-        Some(allocation) => (
+    let mapped = match &found {
+        None => virtual_memory::find(context.id(), pointer),
+        Some(_) => None,
+    };
+    let (kind, id, page, device) = match (&found, &mapped) {
+        (Some(allocation), _) => (
             allocation.kind(),
             allocation.id(),
             allocation.page_size() as u64,
             allocation.device() as sys::ze_device_handle_t,
         ),
-    };
-    for link in properties.chain() {
-        if let Some(export) = link.output::<sys::ze_external_memory_export_fd_t>() {
-            let allocation = found.as_ref();
-            let allocation = allocation.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-            check_external(export.flags)?;
-            export.fd = external::export(allocation)?;
+        (None, Some((_, physical))) => {
+            let device = physical.device();
+            let kind = if device.is_null() {
+                sys::ZE_MEMORY_TYPE_HOST
+            } else {
+                sys::ZE_MEMORY_TYPE_DEVICE
+            };
+            (kind, physical.id(), PAGE as u64, device)
         }
+        (None, None) => (sys::ZE_MEMORY_TYPE_UNKNOWN, 0, 0, ptr::null_mut()),
+    };
+    if let Some(export) = properties.extension::<sys::ze_external_memory_export_fd_t>() {
+        let allocation = found.as_ref();
+        let allocation = allocation.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        check_external(export.flags)?;
+        ensure(
+            allocation.is_exportable(),
+            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+        )?;
+        let file = duplicate(allocation.export()?.descriptor);
+        let file = file.ok_or(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+        export.fd = file.into_raw_fd();
     }
     properties.type_ = kind;
     properties.id = id;
@@ -56,12 +76,16 @@ pub fn address_range(
     base: Option<&mut *mut c_void>,
     size: Option<&mut usize>,
 ) -> ZeResult {
-    let allocation = find(&context, pointer).ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
+    let found = match find(&context, pointer) {
+        Some(allocation) => Some(allocation.base()..allocation.base() + allocation.size()),
+        None => virtual_memory::find(context.id(), pointer).map(|it| it.0),
+    };
+    let found = found.ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     if let Some(base) = base {
-        *base = allocation.base() as *mut c_void;
+        *base = found.start as *mut c_void;
     }
     if let Some(size) = size {
-        *size = allocation.size();
+        *size = found.len();
     }
     Ok(())
 }

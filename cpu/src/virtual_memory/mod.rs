@@ -1,10 +1,9 @@
 //! Virtual memory: address ranges that a program reserves, and physical memory that it maps there.
 //!
 //! A reservation is an inaccessible mapping, physical memory a memory file, so that one may be mapped in several places.
-//! Mapped memory is of no USM kind, and commands access it as they do other memory of the process. It stays shared with
-//! the children of a fork.
+//! Queries answer for mapped memory as for an allocation of its device, or of the host; commands access it as they do other memory of
+//! the process. It stays shared with the children of a fork.
 
-mod access;
 mod pages;
 mod physical;
 mod reservation;
@@ -14,10 +13,9 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use self::access::Access;
-use self::pages::{Pages, check_size};
+use self::pages::{check_size, pages};
 pub use self::physical::{PhysicalMemory, create, destroy, properties};
-pub use self::reservation::at_fork;
+pub use self::reservation::{at_fork, find};
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;
 use crate::context::Context;
@@ -59,25 +57,24 @@ pub fn reserve(
 
 /// `zeVirtualMemFree`, of a whole reservation in which nothing is mapped.
 pub fn free(_: Arc<Context>, pointer: *const c_void, size: usize) -> ZeResult {
-    reservation::free(Pages::new(pointer, size)?)
+    reservation::free(&pages(pointer, size)?)
 }
 
 /// `zeVirtualMemMap`, inside a reservation, where nothing is mapped.
 pub fn map(
-    _: Arc<Context>,
+    context: Arc<Context>,
     pointer: *const c_void,
     size: usize,
     physical: Arc<PhysicalMemory>,
     offset: usize,
     access: sys::ze_memory_access_attribute_t,
 ) -> ZeResult {
-    let access = Access::try_from(access)?;
-    let pages = Pages::new(pointer, size)?;
+    let pages = pages(pointer, size)?;
     ensure(
         offset.is_multiple_of(PAGE),
         sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
     )?;
-    reservation::map(pages, &physical, offset, access)
+    reservation::map(context.id(), &pages, &physical, offset, access)
 }
 
 /// For an IPC handle of what one call of [`map`] has mapped at the pointer, or of the physical memory whose handle it is.
@@ -94,11 +91,11 @@ pub fn export(pointer: usize) -> ZeResult<Export> {
 /// `zeVirtualMemUnmap`, of what one or more calls have mapped, as a whole. Pages of a reservation that are not mapped are an
 /// error only if the runtime is strict.
 pub fn unmap(_: Arc<Context>, pointer: *const c_void, size: usize) -> ZeResult {
-    let pages = Pages::new(pointer, size)?;
-    if !is_strict() && reservation::is_unmapped(pages)? {
+    let pages = pages(pointer, size)?;
+    if !is_strict() && reservation::is_unmapped(&pages)? {
         return Ok(());
     }
-    reservation::unmap(pages)
+    reservation::unmap(&pages)
 }
 
 /// `zeVirtualMemSetAccessAttribute`, of pages that are mapped, by however many calls. It holds for the host as for the devices.
@@ -108,8 +105,7 @@ pub fn set_access(
     size: usize,
     access: sys::ze_memory_access_attribute_t,
 ) -> ZeResult {
-    let access = Access::try_from(access)?;
-    reservation::set_access(Pages::new(pointer, size)?, access)
+    reservation::set_access(&pages(pointer, size)?, access)
 }
 
 /// `zeVirtualMemGetAccessAttribute`: the attribute of the first page, and how many bytes from there on have the same one.
@@ -120,8 +116,6 @@ pub fn access(
     access: &mut sys::ze_memory_access_attribute_t,
     out_size: &mut usize,
 ) -> ZeResult {
-    let (found, length) = reservation::access(Pages::new(pointer, size)?)?;
-    *access = found.attribute();
-    *out_size = length;
+    (*access, *out_size) = reservation::access(&pages(pointer, size)?)?;
     Ok(())
 }

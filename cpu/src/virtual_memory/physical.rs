@@ -12,7 +12,7 @@ use crate::abi::arguments::{Link, check_flags};
 use crate::abi::entry::{In, Out};
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::context::Context;
-use crate::device::{self, Device, check_external};
+use crate::device::{self, check_external};
 use crate::handle::{object, register, retire};
 use crate::memory::{
     Export, Mapping, Part, Record, Reserved, Share, ShareError, accounting, count_file, exports,
@@ -34,6 +34,8 @@ pub struct PhysicalMemory {
     id: u64,
     file: Arc<OwnFile>,
     size: usize,
+    /// The handle of its device; 0 for memory of the host.
+    device: usize,
     /// The bytes that it takes; none of a file of a descriptor that the program passed.
     reserved: Option<Reserved>,
 }
@@ -52,6 +54,7 @@ impl PhysicalMemory {
             id: next_id(),
             file,
             size,
+            device: 0,
             reserved: Some(reserved),
         })
     }
@@ -65,6 +68,7 @@ impl PhysicalMemory {
             id: next_id(),
             file: Arc::new(OwnFile::new(file).ok()?),
             size,
+            device: 0,
             reserved: None,
         })
     }
@@ -116,6 +120,16 @@ impl PhysicalMemory {
         self.file.get().ok_or_else(closed)
     }
 
+    /// The id, which is unique among allocations, too.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The handle of its device; null for memory of the host.
+    pub fn device(&self) -> sys::ze_device_handle_t {
+        self.device as sys::ze_device_handle_t
+    }
+
     /// Size in bytes.
     pub fn size(&self) -> usize {
         self.size
@@ -134,15 +148,14 @@ fn imported<'a>(chain: impl Iterator<Item = Link<'a>>) -> ZeResult<Option<i32>> 
     let mut descriptor = None;
     for link in chain {
         let unsupported = sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION;
-        if link.stype() == sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC {
-            let export = link.input::<sys::ze_external_memory_export_desc_t>();
-            ensure(export.is_some_and(|it| it.flags == 0), unsupported)?;
-            continue;
+        if let Some(export) = link.input::<sys::ze_external_memory_export_desc_t>() {
+            ensure(export.flags == 0, unsupported)?;
+        } else {
+            let import = link.input::<sys::ze_external_memory_import_fd_t>();
+            let import = import.ok_or(unsupported)?;
+            check_external(import.flags)?;
+            descriptor = Some(import.fd);
         }
-        let import = link.input::<sys::ze_external_memory_import_fd_t>();
-        let import = import.ok_or(unsupported)?;
-        check_external(import.flags)?;
-        descriptor = Some(import.fd);
     }
     Ok(descriptor)
 }
@@ -161,13 +174,18 @@ pub fn create(
     } else {
         Some(device::find(device)?)
     };
-    let share = device.filter(|_| !is_on_host).and_then(Device::share);
+    let share = device
+        .filter(|_| !is_on_host)
+        .and_then(|device| device.share);
     check_size(desc.size)?;
-    let memory = match imported(desc.chain())? {
+    let mut memory = match imported(desc.chain())? {
         Some(descriptor) => PhysicalMemory::import(descriptor, desc.size)
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?,
         None => PhysicalMemory::new(desc.size, share)?,
     };
+    if let Some(device) = device.filter(|_| !is_on_host) {
+        memory.device = device.handle() as usize;
+    }
     *physical = register(Arc::new(memory))?;
     Ok(())
 }

@@ -2,40 +2,47 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use rangemap::{RangeMap, RangeSet};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
-use zeusm_process::{AtFork, ForkLock, Mutex, OwnFile};
+use zeusm_process::{AtFork, ForkLock, OwnFile};
 
-use super::access::Access;
-use super::pages::Pages;
 use super::physical::PhysicalMemory;
 use crate::abi::result::{ZeResult, ensure};
 use crate::memory::Export;
-use crate::system::PAGE;
 
 const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+
+/// How mapped pages may be accessed.
+type Attribute = sys::ze_memory_access_attribute_t;
 
 /// Reservations by the address of their first byte.
 type Reservations = BTreeMap<usize, Reservation>;
 
-static RESERVATIONS: ForkLock<Mutex<Reservations>> = ForkLock::new(Mutex::new(BTreeMap::new()));
+static RESERVATIONS: ForkLock<Reservations> = ForkLock::new(BTreeMap::new());
 
 struct Reservation {
     length: usize,
-    /// By the address of the first byte.
+    /// What each call has mapped, by the address of the first byte.
     mapped: BTreeMap<usize, Mapped>,
+    /// The pages that are mapped.
+    filled: RangeSet<usize>,
+    /// The attributes of all pages: of those that are not mapped, none.
+    access: RangeMap<usize, Attribute>,
 }
 
 /// The pages that one call has mapped.
 struct Mapped {
     physical: Arc<PhysicalMemory>,
+    /// The id of the context that has mapped them.
+    context: u64,
     /// The offset of the first byte in the physical memory.
     offset: usize,
-    /// The attribute of each page.
-    access: Vec<Access>,
+    length: usize,
     /// Its export, with the descriptor.
     exported: Option<(Export, OwnFile)>,
 }
@@ -47,52 +54,75 @@ pub fn reserve(wanted: usize, length: usize) -> Result<usize, Errno> {
     // SAFETY: without `FIXED`, the wanted address is a hint, and the mapping replaces no other one.
     let address =
         unsafe { mmap_anonymous(wanted as *mut c_void, length, ProtFlags::empty(), flags) }?;
-    let mapped = BTreeMap::new();
-    reservations.insert(address as usize, Reservation { length, mapped });
-    Ok(address as usize)
+    let address = address as usize;
+    let reservation = Reservation {
+        length,
+        mapped: BTreeMap::new(),
+        filled: RangeSet::new(),
+        access: RangeMap::from_iter([(
+            address..address + length,
+            sys::ZE_MEMORY_ACCESS_ATTRIBUTE_NONE,
+        )]),
+    };
+    reservations.insert(address, reservation);
+    Ok(address)
 }
 
 /// Ends a reservation.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if it is not a whole reservation, or if something is mapped there.
-pub fn free(pages: Pages) -> ZeResult {
+pub fn free(pages: &Range<usize>) -> ZeResult {
     let mut reservations = RESERVATIONS.lock();
-    let found = reservations.get(&pages.address).ok_or(INVALID)?;
+    let found = reservations.get(&pages.start).ok_or(INVALID)?;
     ensure(
-        found.length == pages.length && found.mapped.is_empty(),
+        found.length == pages.len() && found.mapped.is_empty(),
         INVALID,
     )?;
-    reservations.remove(&pages.address);
+    reservations.remove(&pages.start);
     // SAFETY: the reservation owned the pages, and nothing is mapped there.
-    unsafe { munmap(pages.address as *mut c_void, pages.length) }.map_err(|_| INVALID)
+    unsafe { munmap(pages.start as *mut c_void, pages.len()) }.map_err(|_| INVALID)
+}
+
+/// The protection of pages with an attribute.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ENUMERATION` for a number that is none.
+fn protection(access: Attribute) -> ZeResult<ProtFlags> {
+    match access {
+        sys::ZE_MEMORY_ACCESS_ATTRIBUTE_NONE => Ok(ProtFlags::empty()),
+        sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE => Ok(ProtFlags::READ | ProtFlags::WRITE),
+        sys::ZE_MEMORY_ACCESS_ATTRIBUTE_READONLY => Ok(ProtFlags::READ),
+        _ => Err(sys::ZE_RESULT_ERROR_INVALID_ENUMERATION),
+    }
 }
 
 /// Maps a part of physical memory.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation or mapped already,
+/// Those of [`protection`]; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation or mapped already,
 /// `ZE_RESULT_ERROR_INVALID_SIZE` for more than the memory has.
 pub fn map(
-    pages: Pages,
+    context: u64,
+    pages: &Range<usize>,
     physical: &Arc<PhysicalMemory>,
     offset: usize,
-    access: Access,
+    access: Attribute,
 ) -> ZeResult {
     let fits = offset
-        .checked_add(pages.length)
+        .checked_add(pages.len())
         .is_some_and(|end| end <= physical.size());
     ensure(fits, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
     let mut reservations = RESERVATIONS.lock();
-    let mapped = &mut reservation(&mut reservations, pages)?.mapped;
-    ensure(is_free(mapped, pages), INVALID)?;
-    let file = physical.file()?;
+    let reservation = reservation(&mut reservations, pages)?;
+    ensure(!reservation.filled.overlaps(pages), INVALID)?;
+    let (file, protection) = (physical.file()?, protection(access)?);
     // SAFETY: the reservation owns the pages, and nothing is mapped there.
     let result = unsafe {
         mmap(
-            pages.address as *mut c_void,
-            pages.length,
-            access.protection(),
+            pages.start as *mut c_void,
+            pages.len(),
+            protection,
             MapFlags::SHARED | MapFlags::FIXED,
             file,
             offset as u64,
@@ -101,12 +131,24 @@ pub fn map(
     result.map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
     let made = Mapped {
         physical: Arc::clone(physical),
+        context,
         offset,
-        access: vec![access; pages.length / PAGE],
+        length: pages.len(),
         exported: None,
     };
-    mapped.insert(pages.address, made);
+    reservation.mapped.insert(pages.start, made);
+    reservation.filled.insert(pages.clone());
+    reservation.access.insert(pages.clone(), access);
     Ok(())
+}
+
+/// What one call of the context has mapped, of which `address` is a part, and its physical memory.
+pub fn find(context: u64, address: usize) -> Option<(Range<usize>, Arc<PhysicalMemory>)> {
+    let reservations = RESERVATIONS.lock();
+    let (_, reservation) = reservations.range(..=address).next_back()?;
+    let (&start, mapped) = reservation.mapped.range(..=address).next_back()?;
+    let is_found = mapped.context == context && address - start < mapped.length;
+    is_found.then(|| (start..start + mapped.length, Arc::clone(&mapped.physical)))
 }
 
 /// Exports what one call has mapped at `address`. The export lives until that is unmapped.
@@ -123,9 +165,7 @@ pub fn export(address: usize) -> ZeResult<Export> {
     {
         return Ok(*export);
     }
-    let exported = mapped
-        .physical
-        .export_part(mapped.offset, mapped.length())?;
+    let exported = mapped.physical.export_part(mapped.offset, mapped.length)?;
     Ok(mapped.exported.insert(exported).0)
 }
 
@@ -133,56 +173,34 @@ pub fn export(address: usize) -> ZeResult<Export> {
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation.
-pub fn is_unmapped(pages: Pages) -> ZeResult<bool> {
+pub fn is_unmapped(pages: &Range<usize>) -> ZeResult<bool> {
     let mut reservations = RESERVATIONS.lock();
-    let mapped = &reservation(&mut reservations, pages)?.mapped;
-    Ok(is_free(mapped, pages))
-}
-
-/// Whether none of what is mapped overlaps with `pages`.
-fn is_free(mapped: &BTreeMap<usize, Mapped>, pages: Pages) -> bool {
-    let before = mapped.range(..pages.end()).next_back();
-    before.is_none_or(|(start, before)| start + before.length() <= pages.address)
-}
-
-/// Where the mappings begin that `pages` are in, without a gap.
-///
-/// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if a page is not mapped.
-fn cover(mapped: &BTreeMap<usize, Mapped>, pages: Pages) -> ZeResult<Vec<usize>> {
-    let (first, _) = mapped.range(..=pages.address).next_back().ok_or(INVALID)?;
-    let (mut starts, mut end) = (Vec::new(), pages.address);
-    for (start, it) in mapped.range(first..&pages.end()) {
-        ensure(*start <= end, INVALID)?;
-        starts.push(*start);
-        end = start + it.length();
-    }
-    ensure(end >= pages.end(), INVALID)?;
-    Ok(starts)
+    let reservation = reservation(&mut reservations, pages)?;
+    Ok(!reservation.filled.overlaps(pages))
 }
 
 /// Unmaps what one or more calls have mapped. The pages stay reserved.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pages.
-pub fn unmap(pages: Pages) -> ZeResult {
+pub fn unmap(pages: &Range<usize>) -> ZeResult {
     let mut reservations = RESERVATIONS.lock();
-    let mapped = &mut reservation(&mut reservations, pages)?.mapped;
-    let starts = cover(mapped, pages)?;
-    let lengths = starts.iter().filter_map(|start| mapped.get(start));
-    let length: usize = lengths.map(Mapped::length).sum();
-    ensure(
-        starts.first() == Some(&pages.address) && length == pages.length,
-        INVALID,
-    )?;
+    let reservation = reservation(&mut reservations, pages)?;
+    let mapped = &mut reservation.mapped;
+    let last = mapped.range(..pages.end).next_back();
+    let is_whole = mapped.contains_key(&pages.start)
+        && last.is_some_and(|(start, last)| start + last.length == pages.end);
+    ensure(is_whole && is_filled(&reservation.filled, pages), INVALID)?;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-    let address = pages.address as *mut c_void;
+    let address = pages.start as *mut c_void;
     // SAFETY: the reservation owns the pages; the caller of the API does not use them any more.
-    unsafe { mmap_anonymous(address, pages.length, ProtFlags::empty(), flags) }
+    unsafe { mmap_anonymous(address, pages.len(), ProtFlags::empty(), flags) }
         .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-    for start in starts {
-        mapped.remove(&start);
-    }
+    mapped.retain(|start, _| !pages.contains(start));
+    reservation.filled.remove(pages.clone());
+    reservation
+        .access
+        .insert(pages.clone(), sys::ZE_MEMORY_ACCESS_ATTRIBUTE_NONE);
     Ok(())
 }
 
@@ -190,21 +208,15 @@ pub fn unmap(pages: Pages) -> ZeResult {
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pages.
-pub fn set_access(pages: Pages, access: Access) -> ZeResult {
+pub fn set_access(pages: &Range<usize>, access: Attribute) -> ZeResult {
     let mut reservations = RESERVATIONS.lock();
-    let mapped = &mut reservation(&mut reservations, pages)?.mapped;
-    let starts = cover(mapped, pages)?;
-    let protection = MprotectFlags::from_bits_retain(access.protection().bits());
+    let reservation = reservation(&mut reservations, pages)?;
+    ensure(is_filled(&reservation.filled, pages), INVALID)?;
+    let protection = MprotectFlags::from_bits_retain(protection(access)?.bits());
     // SAFETY: the pages are mapped in a reservation; the caller of the API asks for their protection.
-    unsafe { mprotect(pages.address as *mut c_void, pages.length, protection) }
+    unsafe { mprotect(pages.start as *mut c_void, pages.len(), protection) }
         .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-    for start in starts {
-        if let Some(it) = mapped.get_mut(&start) {
-            let from = pages.address.saturating_sub(start) / PAGE;
-            let to = (pages.end() - start).min(it.length()) / PAGE;
-            it.access[from..to].fill(access);
-        }
-    }
+    reservation.access.insert(pages.clone(), access);
     Ok(())
 }
 
@@ -212,46 +224,27 @@ pub fn set_access(pages: Pages, access: Access) -> ZeResult {
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation.
-pub fn access(pages: Pages) -> ZeResult<(Access, usize)> {
+pub fn access(pages: &Range<usize>) -> ZeResult<(Attribute, usize)> {
     let mut reservations = RESERVATIONS.lock();
-    let reservation = reservation(&mut reservations, pages)?;
-    let (first, mut end) = reservation.access(pages.address);
-    while end < pages.end()
-        && let (access, next) = reservation.access(end)
-        && access == first
-    {
-        end = next;
-    }
-    Ok((first, end.min(pages.end()) - pages.address))
+    let access = &reservation(&mut reservations, pages)?.access;
+    let (same, access) = access.get_key_value(&pages.start).ok_or(INVALID)?;
+    Ok((*access, same.end.min(pages.end) - pages.start))
+}
+
+/// Whether all of `pages` are mapped.
+fn is_filled(filled: &RangeSet<usize>, pages: &Range<usize>) -> bool {
+    filled.gaps(pages).next().is_none()
 }
 
 /// The reservation that contains `pages`.
-fn reservation(reservations: &mut Reservations, pages: Pages) -> ZeResult<&mut Reservation> {
-    let found = reservations.range_mut(..=pages.address).next_back();
+fn reservation<'a>(
+    reservations: &'a mut Reservations,
+    pages: &Range<usize>,
+) -> ZeResult<&'a mut Reservation> {
+    let found = reservations.range_mut(..=pages.start).next_back();
     let (start, found) = found.ok_or(INVALID)?;
-    ensure(pages.end() <= start + found.length, INVALID)?;
+    ensure(pages.end <= start + found.length, INVALID)?;
     Ok(found)
-}
-
-impl Reservation {
-    /// The attribute of the page at `address`, and the end of the pages of the same mapping that have it, or of those where
-    /// nothing is mapped.
-    fn access(&self, address: usize) -> (Access, usize) {
-        let found = self.mapped.range(..=address).next_back();
-        let pages = found.and_then(|(start, it)| it.access.get((address - start) / PAGE..));
-        let Some([first, rest @ ..]) = pages else {
-            let next = self.mapped.range(address..).next();
-            return (Access::None, next.map_or(usize::MAX, |(start, _)| *start));
-        };
-        let same = 1 + rest.iter().take_while(|page| *page == first).count();
-        (*first, address + same * PAGE)
-    }
-}
-
-impl Mapped {
-    fn length(&self) -> usize {
-        self.access.len() * PAGE
-    }
 }
 
 /// The table's lock, which a fork holds so that it copies a consistent state.

@@ -3,6 +3,7 @@
 use std::ptr;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use crate::common::{
     self, Context, Event, Kind, List, Memory, NONE, SECOND, copy, destroy, fill, wait,
@@ -49,6 +50,11 @@ pub const PROGRAMS: &[Program] = &[
         "free_before_the_wait",
         &["free-in-use"],
         free_before_the_wait,
+    ),
+    (
+        "free_of_memory_in_place_before_the_wait",
+        &["free-in-use"],
+        free_of_memory_in_place_before_the_wait,
     ),
     (
         "event_is_reset_too_early",
@@ -228,6 +234,33 @@ fn free_before_the_wait() {
     let (list, memory) = (context.immediate(0), context.alloc(Kind::Device, 1000));
     fill(list, memory, &[1], 1000, NONE, &[]);
     context.free(memory);
+    common::finish(&context, list);
+    destroy(list);
+}
+
+/// Memory of the program, which may use it for something else after the free.
+fn free_of_memory_in_place_before_the_wait() {
+    let context = Context::new();
+    let program = vec![0_u8; 3 * 4096];
+    let pages = program.as_ptr().addr().next_multiple_of(4096) as Memory;
+    let memory = extensions::ze_external_memmap_sysmem_ext_desc_t {
+        stype: extensions::ZE_STRUCTURE_TYPE_EXTERNAL_MEMMAP_SYSMEM_EXT_DESC,
+        pNext: ptr::null(),
+        pSystemMemory: pages,
+        size: 8192,
+    };
+    let mut desc = common::host_desc();
+    desc.pNext = (&raw const memory).cast();
+    let (list, mut pointer) = (context.immediate(0), ptr::null_mut());
+    ok!(zeMemAllocHost(
+        context.0,
+        &raw const desc,
+        8192,
+        0,
+        &raw mut pointer
+    ));
+    fill(list, pointer, &[1], 8192, NONE, &[]);
+    context.free(pointer);
     common::finish(&context, list);
     destroy(list);
 }

@@ -30,6 +30,8 @@ pub fn alone_with(test: &str, environment: &[(&str, &str)]) -> String {
 
 /// Runs one ignored test of this program in a process of its own, which may exit early.
 pub fn run(test: &str, environment: &[(&str, &str)]) -> Output {
+    // `zeInit` sets variables, which another test's thread must not do while a process gets them.
+    crate::common::library();
     let child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",

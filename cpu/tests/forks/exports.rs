@@ -1,6 +1,6 @@
 //! Memory that is exported when the process forks.
 
-use crate::common::{Context, Kind, MIB, bytes, bytes_mut, pattern};
+use crate::common::{Context, Kind, MIB, Memory, bytes, bytes_mut, pattern, status};
 use crate::process::{CHILD_TIMEOUT, alone, in_child, join};
 use crate::{export, open, seccomp};
 
@@ -81,4 +81,63 @@ fn copies_what_is_exported(child_exports: bool) {
         context.free(exported);
         context.free(neighbour);
     }
+}
+
+/// Shared memory that has been exported, with its content.
+fn exported(context: &Context, size: usize) -> (Memory, Vec<u8>) {
+    let (memory, data) = (
+        context.alloc(Kind::Shared, size),
+        pattern(size, size as u64),
+    );
+    bytes_mut(memory, size).copy_from_slice(&data);
+    export(context, memory);
+    (memory, data)
+}
+
+#[test]
+fn a_child_writes_to_pages_of_its_own_where_there_is_no_room_for_a_copy() {
+    alone("exports::forks_without_room");
+}
+
+#[test]
+#[ignore = "run by a_child_writes_to_pages_of_its_own_where_there_is_no_room_for_a_copy"]
+fn forks_without_room() {
+    const SIZE: usize = 64 * MIB;
+    let context = Context::new();
+    let (memory, data) = exported(&context, SIZE);
+    let most = (status("VmSize") + SIZE / 2) as u64;
+    let limit = libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
+    };
+    assert_eq!(
+        unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) },
+        0
+    );
+    in_child(|| {
+        let same = bytes(memory, SIZE) == data;
+        bytes_mut(memory, SIZE).fill(1);
+        same
+    });
+    assert!(bytes(memory, SIZE) == data);
+}
+
+#[test]
+fn a_child_gets_a_copy_after_the_program_has_closed_the_file() {
+    alone("exports::forks_without_descriptors");
+}
+
+#[test]
+#[ignore = "closes all descriptors; run by a_child_gets_a_copy_after_the_program_has_closed_the_file"]
+fn forks_without_descriptors() {
+    const SIZE: usize = MIB;
+    let context = Context::new();
+    let (memory, data) = exported(&context, SIZE);
+    assert_eq!(unsafe { libc::close_range(3, u32::MAX, 0) }, 0);
+    in_child(|| {
+        let same = bytes(memory, SIZE) == data;
+        bytes_mut(memory, SIZE).fill(1);
+        same
+    });
+    assert!(bytes(memory, SIZE) == data);
 }

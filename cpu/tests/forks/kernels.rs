@@ -1,7 +1,7 @@
 //! Kernels and the compiler in a child.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -130,18 +130,17 @@ fn ask(kernel: sys::ze_kernel_handle_t) {
     ));
 }
 
-/// How many calls that reach OpenCL have returned.
-static CALLS: AtomicUsize = AtomicUsize::new(0);
-/// Whether one of them did so between the handlers of a fork.
-static FORKED_DURING_CALL: AtomicBool = AtomicBool::new(false);
+/// How many handlers linger, and how often one has begun or ended.
+static LINGERING: AtomicUsize = AtomicUsize::new(0);
+static CHANGES: AtomicUsize = AtomicUsize::new(0);
 
 /// A handler that makes a fork take long. The C library calls it after the runtime's, which are registered later.
 extern "C" fn linger() {
-    thread::sleep(Duration::from_millis(20));
-    let before = CALLS.load(Ordering::Acquire);
+    LINGERING.fetch_add(1, Ordering::AcqRel);
+    CHANGES.fetch_add(1, Ordering::AcqRel);
     thread::sleep(Duration::from_millis(50));
-    let called = CALLS.load(Ordering::Acquire) != before;
-    FORKED_DURING_CALL.fetch_or(called, Ordering::AcqRel);
+    LINGERING.fetch_sub(1, Ordering::AcqRel);
+    CHANGES.fetch_add(1, Ordering::AcqRel);
 }
 
 #[test]
@@ -154,9 +153,15 @@ fn forks_of_two_threads() {
     };
     let module = runtime.build(&programs::module(), &[]).unwrap();
     let kernel = Shared(runtime.kernel(module, "add").unwrap());
+    let (calls, during_forks) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let ask = || {
+        let before = CHANGES.load(Ordering::Acquire);
+        let lingers = LINGERING.load(Ordering::Acquire) > 0;
         ask(*kernel.get());
-        CALLS.fetch_add(1, Ordering::AcqRel);
+        // Without a change, the whole call was between the handlers of a fork.
+        let is_during_fork = lingers && CHANGES.load(Ordering::Acquire) == before;
+        during_forks.fetch_add(usize::from(is_during_fork), Ordering::AcqRel);
+        calls.fetch_add(1, Ordering::AcqRel);
     };
     beside(&[&ask], 3, |_| {
         thread::scope(|scope| {
@@ -165,8 +170,8 @@ fn forks_of_two_threads() {
             scope.spawn(fork);
         });
     });
-    assert!(CALLS.load(Ordering::Acquire) > 0);
-    assert!(!FORKED_DURING_CALL.load(Ordering::Acquire));
+    assert!(calls.into_inner() > 0);
+    assert_eq!(during_forks.into_inner(), 0);
 }
 
 #[test]

@@ -7,8 +7,8 @@
     clippy::undocumented_unsafe_blocks
 )]
 
-#[path = "../common/mod.rs"]
 #[macro_use]
+#[path = "../common/mod.rs"]
 mod common;
 mod exports;
 mod kernels;

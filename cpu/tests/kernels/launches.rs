@@ -1,5 +1,6 @@
 //! Launches: results and order.
 
+use std::ffi::c_void;
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -46,6 +47,57 @@ fn worked(mut value: u32, rounds: u64) -> u32 {
         value = value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
     }
     value
+}
+
+/// `zeCommandListAppendLaunchKernelWithArguments` (1.14).
+type WithArguments = unsafe extern "C" fn(
+    sys::ze_command_list_handle_t,
+    sys::ze_kernel_handle_t,
+    sys::ze_group_count_t,
+    [u32; 3],
+    *const *const c_void,
+    *const c_void,
+    sys::ze_event_handle_t,
+    u32,
+    *mut sys::ze_event_handle_t,
+) -> sys::ze_result_t;
+
+#[test]
+fn a_launch_with_its_arguments_sets_them() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let list = runtime.immediate(true);
+    let kernel = runtime.kernel(setup.module, "work").unwrap();
+    let memory = runtime.shared(&[5]);
+    let (place, rounds) = (memory.as_ptr(), 7u64);
+    let values = [(&raw const place).cast(), (&raw const rounds).cast()];
+    // SAFETY: the type is the specification's.
+    let launch: WithArguments =
+        unsafe { runtime.extension(c"zeCommandListAppendLaunchKernelWithArguments") };
+    let launch = |values: *const *const c_void| {
+        let (next, none, waits) = (ptr::null(), ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the handles are alive, and the values those of the kernel's two arguments.
+        unsafe {
+            launch(
+                list,
+                kernel,
+                groups(1),
+                [1; 3],
+                values,
+                next,
+                none,
+                0,
+                waits,
+            )
+        }
+    };
+    assert_eq!(
+        launch(ptr::null()),
+        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER
+    );
+    assert_eq!(launch(values.as_ptr()), OK);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(memory[0], worked(5, rounds));
 }
 
 #[test]

@@ -23,9 +23,6 @@ mod order;
 mod process;
 mod programs;
 mod runtime;
-#[allow(clippy::undocumented_unsafe_blocks)]
-#[path = "../common/seccomp.rs"]
-mod seccomp;
 mod stacks;
 mod timing;
 mod tolerance;

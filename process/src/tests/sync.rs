@@ -126,19 +126,22 @@ impl<T> RwLock<T> {
         Ok(self.reading(held.unwrap_or_else(PoisonError::into_inner)))
     }
 
+    fn writing<'a>(&'a self, held: Writing<'a>) -> RwLockWriteGuard<'a, T> {
+        // SAFETY: there is no other user until the guard is dropped.
+        RwLockWriteGuard(unsafe { &mut *self.value.get() }, held)
+    }
+
     /// As the standard library's.
-    pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        let held = self.lock_of_loom().try_read();
-        held.map(|held| self.reading(held))
+    pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
+        let held = self.lock_of_loom().try_write();
+        held.map(|held| self.writing(held))
             .map_err(|_| TryLockError::WouldBlock)
     }
 
     /// As the standard library's.
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let held = self.lock_of_loom().write();
-        let held = held.unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: there is no other user until the guard is dropped.
-        Ok(RwLockWriteGuard(unsafe { &mut *self.value.get() }, held))
+        Ok(self.writing(held.unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// As the standard library's.

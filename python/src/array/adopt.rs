@@ -122,7 +122,10 @@ fn from_interface(
     let py = owner.py();
     let exported = interface::read(owner, dictionary)?;
     let resolved = ResolvedSyclObject::read(&exported.syclobj, SYCLOBJ)?;
-    let (pointer, nbytes) = (exported.interface.start(), exported.interface.len());
+    let (pointer, nbytes) = (
+        exported.interface.start(),
+        exported.interface.layout.extent().len(),
+    );
     let found = ContextDevice::of_pointer(&resolved.context, exported.interface.pointer);
     let (context_device, kind) = if nbytes == 0 {
         // Without elements any pointer is valid.

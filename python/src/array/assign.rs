@@ -11,15 +11,15 @@ use super::{adopt, host, make};
 use crate::cuda::{self, Direction};
 use crate::parse::{dtype, interface};
 use crate::shown::class_name;
-use zeusm::suai::Order;
+use zeusm::suai::{ElementType, Layout, Order};
 use zeusm::usm::UsmKind;
 
 #[pymethods]
 impl UsmArray {
     /// Copies numbers, a host array or USM to the selected elements.
     ///
-    /// NumPy converts host data and broadcasts it. USM must have the shape and the dtype of the selection, as the device does
-    /// not compute; it may overlap the selection.
+    /// NumPy converts host data and broadcasts it. USM is broadcast, too, and must have the dtype of the selection, as the device
+    /// does not compute; it may overlap the selection.
     fn __setitem__(
         slf: &Bound<'_, Self>,
         key: &Bound<'_, PyAny>,
@@ -29,7 +29,7 @@ impl UsmArray {
         let inner = target.get();
         inner._check_target()?;
         if let Some(source) = adopt::array(value)? {
-            check_same(inner, &source)?;
+            let source = broadcast(slf.py(), inner, &source)?;
             return copy_usm(&source, &target);
         }
         if let Some(array) = interface::read_cuda(value)? {
@@ -40,7 +40,7 @@ impl UsmArray {
             let (element, layout) = (array.element.clone(), array.layout.clone());
             let plan = Plan::elsewhere(slf.py(), asked, "CUDA memory", element, layout)?;
             let source = make::of_cuda(value, &plan, &array)?;
-            check_same(inner, &source)?;
+            let source = broadcast(slf.py(), inner, &source)?;
             return copy_usm(&source, &target);
         }
         host::assign(&target, value)
@@ -77,6 +77,7 @@ impl UsmArray {
     fn copy_to_device(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, source) = (slf.py(), slf.get());
         if let Some(target) = adopt::array(obj)? {
+            check_same(&target.element, &target.layout, source)?;
             let everything = py.Ellipsis().into_bound(py);
             return Bound::new(py, target)?.as_any().set_item(everything, slf);
         }
@@ -86,16 +87,7 @@ impl UsmArray {
                 class_name(obj)
             )));
         };
-        if target.element != source.element || target.layout.shape() != source.layout.shape() {
-            return Err(PyValueError::new_err(format!(
-                "the destination has the shape {:?} and dtype {}, the array {:?} and {}: it is neither broadcast nor \
-                 converted",
-                target.layout.shape(),
-                dtype::name(&target.element),
-                source.layout.shape(),
-                dtype::name(&source.element),
-            )));
-        }
+        check_same(&target.element, &target.layout, source)?;
         if target.read_only {
             return Err(PyValueError::new_err("the destination is read-only"));
         }
@@ -122,13 +114,30 @@ impl UsmArray {
     }
 }
 
-fn check_same(target: &UsmArray, source: &UsmArray) -> PyResult<()> {
-    if source.element == target.element && source.layout.shape() == target.layout.shape() {
+/// Refuses a destination of another shape or type.
+fn check_same(element: &ElementType, layout: &Layout, source: &UsmArray) -> PyResult<()> {
+    if *element == source.element && layout.shape() == source.layout.shape() {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
-        "USM of shape {:?} and dtype {} cannot be assigned to elements of shape {:?} and dtype {}: it is neither broadcast \
-         nor converted",
+        "the destination has the shape {:?} and dtype {}, the array {:?} and {}: it is neither broadcast nor converted",
+        layout.shape(),
+        dtype::name(element),
+        source.layout.shape(),
+        dtype::name(&source.element),
+    )))
+}
+
+/// The source with the shape of the target.
+fn broadcast(py: Python<'_>, target: &UsmArray, source: &UsmArray) -> PyResult<UsmArray> {
+    if source.element == target.element
+        && let Some(layout) = source.layout.broadcast(target.layout.shape())
+    {
+        return source.with(py, layout);
+    }
+    Err(PyValueError::new_err(format!(
+        "USM of shape {:?} and dtype {} cannot be assigned to elements of shape {:?} and dtype {}: it cannot be broadcast to \
+         that shape, or needs to be converted, which a package that computes does",
         source.layout.shape(),
         dtype::name(&source.element),
         target.layout.shape(),

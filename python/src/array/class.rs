@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use once_cell::race::OnceBox;
 use pyo3::PyTraverseError;
+use pyo3::exceptions::PyBufferError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
@@ -12,6 +14,7 @@ use crate::memory::{Address, Pinned, PyMemory};
 use crate::parse::dtype;
 use crate::resolve::ContextDevice;
 use crate::transfer::{self, StridedCopy};
+use zeusm::dlpack::{Device, Exportable};
 use zeusm::suai::{Allocation, ElementType, ItemType, Layout};
 
 /// An n-dimensional array in USM: a view of a memory object with a type, a shape and strides, without arithmetic.
@@ -31,6 +34,10 @@ pub struct UsmArray {
     pub(super) element: ElementType,
     /// The layout relative to the memory's pointer; it is within the memory.
     pub(super) layout: Layout,
+    /// For DLPack's consumers, made on first use.
+    exportable: OnceBox<Exportable>,
+    /// Its device in DLPack's terms, and whether it is on the work stream of that; found on first use.
+    pub(super) place: OnceBox<(Device, bool)>,
 }
 
 impl UsmArray {
@@ -47,14 +54,13 @@ impl UsmArray {
         let base = inner.address.number();
         let size = inner.nbytes;
         let memory_of_base = Allocation { base, size };
-        layout
-            .extent()
-            .check_within(base, memory_of_base)
-            .or_raise()?;
+        layout.check_within(base, memory_of_base).or_raise()?;
         Ok(Self {
             base: Pinned::new(memory)?,
             element,
             layout,
+            exportable: OnceBox::new(),
+            place: OnceBox::new(),
         })
     }
 
@@ -80,6 +86,8 @@ impl UsmArray {
             base: self.base.share(py)?,
             element,
             layout,
+            exportable: OnceBox::new(),
+            place: OnceBox::new(),
         })
     }
 
@@ -108,7 +116,7 @@ impl UsmArray {
     pub(super) fn extent(&self) -> Range<usize> {
         let extent = self.layout.extent();
         let memory = self.memory().address.number();
-        transfer::range(memory.wrapping_add_signed(extent.start()), extent.len())
+        transfer::range(memory.wrapping_add_signed(extent.start), extent.len())
     }
 
     /// A memory object from the lowest byte of an element to the highest.
@@ -120,7 +128,7 @@ impl UsmArray {
                 memory.address
             } else {
                 let first = memory.address.number();
-                Address::new(first.wrapping_add_signed(extent.start()))
+                Address::new(first.wrapping_add_signed(extent.start))
             },
             nbytes: extent.len(),
             terms: memory.terms.aligned(0),
@@ -141,6 +149,20 @@ impl UsmArray {
         ))
     }
 
+    /// Refuses elements that the protocols of NumPy have no name for.
+    ///
+    /// # Errors
+    /// A message.
+    pub(super) fn check_typestr(&self) -> Result<(), String> {
+        match self.element.narrow() {
+            None => Ok(()),
+            Some(narrow) => Err(format!(
+                "the protocol has no name for {}: exchange the array by DLPack",
+                narrow.name()
+            )),
+        }
+    }
+
     /// Refuses elements at addresses that compiled code does not expect, as in packed records.
     ///
     /// # Errors
@@ -158,18 +180,41 @@ impl UsmArray {
         ))
     }
 
-    /// The type of elements that other packages compute with, for a protocol that describes nothing else.
+    /// The type of the elements, for a protocol that describes nothing else.
     ///
     /// # Errors
-    /// A message for records, untyped bytes and elements that are not aligned.
-    pub(super) fn item_for_peer(&self) -> Result<ItemType, String> {
+    /// A message for records.
+    pub(super) fn item(&self) -> Result<ItemType, String> {
         match &self.element {
             ElementType::Record(record) => Err(format!(
                 "the protocol has no records: export a field, one of {}, or copy_to_host()",
                 dtype::field_names(record)
             )),
-            ElementType::Item(item) => self.check_alignment().map(|()| *item),
+            ElementType::Item(item) => Ok(*item),
         }
+    }
+
+    /// The type of elements that other packages compute with in place.
+    ///
+    /// # Errors
+    /// A message for records and elements that are not aligned.
+    pub(super) fn item_for_peer(&self) -> Result<ItemType, String> {
+        let item = self.item()?;
+        self.check_alignment().map(|()| item)
+    }
+
+    /// The array for DLPack's consumers, which have to keep it alive.
+    ///
+    /// # Errors
+    /// `BufferError` for what DLPack cannot describe.
+    pub(super) fn exportable(&self) -> PyResult<&Exportable> {
+        self.exportable.get_or_try_init(|| {
+            let item = self.item_for_peer().map_err(PyBufferError::new_err)?;
+            let pointer = self.memory().address.number();
+            Exportable::new(pointer, item, &self.layout)
+                .or_raise()
+                .map(Box::new)
+        })
     }
 
     /// Copies `elements`, which are within the array, to packed memory at `to` on the queue of `here`; waits, and returns the

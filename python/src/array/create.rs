@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use super::class::UsmArray;
 use super::plan::{Asked, Plan};
+use super::stack::stacked;
 use super::{adopt, host, make};
 use crate::parse::{BoolOrInt, interface, shape};
 
@@ -65,7 +66,7 @@ pub(crate) fn empty(
 /// ----------
 /// obj
 ///     An object with `__sycl_usm_array_interface__` or `__cuda_array_interface__`, or any object that NumPy converts to an
-///     array. CUDA memory is no USM, so it is copied, through host memory.
+///     array. CUDA memory is no USM, so it is copied, through host memory. A list or tuple of arrays in USM becomes one array.
 /// dtype : optional
 ///     The element type. NumPy converts host data to it; USM is not converted and must have this type.
 /// usm_type : str, optional
@@ -115,6 +116,9 @@ pub(crate) fn asarray(
     };
     if let Some(array) = adopt::array(obj)? {
         return make::of_usm(py, &Plan::of_usm(asked, &array)?, array);
+    }
+    if let Some(array) = stacked(obj, &asked, 0)? {
+        return Ok(array);
     }
     if asked.copy == Some(false) {
         return Err(PyValueError::new_err(

@@ -1,6 +1,7 @@
 //! DLPack export of arrays.
 
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
@@ -13,12 +14,12 @@ use super::make;
 use super::plan::Plan;
 use crate::dpctl::{self, Dpctl};
 use crate::errors::OrRaise;
-use crate::interpreter::Attached;
+use crate::interpreter::{Attached, capsule_pointer, is_attached};
 use crate::memory::PyMemory;
 use crate::parse::{self, BoolOrInt};
 use crate::resolve::{DlpackDevice, exchange_host_memory, root_device};
 use crate::shown::naming;
-use zeusm::dlpack::{self, Device, Form, Tensor, abi};
+use zeusm::dlpack::{self, Device, Form, abi};
 use zeusm::usm::UsmKind;
 
 #[pymethods]
@@ -59,7 +60,7 @@ impl UsmArray {
         copy: Option<BoolOrInt>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let copy = copy.map(|copy| copy.0);
-        export(slf.py(), slf.get(), stream, max_version, dl_device, copy)
+        export(slf, stream, max_version, dl_device, copy)
     }
 
     /// The DLPack device type, 14 for kDLOneAPI, and the position of the device among all root devices of SYCL.
@@ -102,13 +103,13 @@ fn device(py: Python<'_>, memory: &PyMemory) -> PyResult<(i32, i32)> {
 /// # Errors
 /// `BufferError` when the array cannot be exported; `TypeError` and `ValueError` for invalid arguments.
 fn export<'py>(
-    py: Python<'py>,
-    array: &UsmArray,
+    array: &Bound<'py, UsmArray>,
     stream: Option<&Bound<'py, PyAny>>,
     max_version: Option<&Bound<'py, PyAny>>,
     dl_device: Option<&Bound<'py, PyAny>>,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let (py, memory) = (array.py(), array.get().memory());
     let form = match max_version.map(parse::dlpack_version).transpose()? {
         Some(major) if major >= abi::VERSION.major.into() => Form::Versioned,
         _ => Form::Unversioned,
@@ -118,20 +119,20 @@ fn export<'py>(
             let (kind, id) = parse::dlpack_device(device, "dl_device")?;
             abi::Device { kind, id }.into()
         }
-        None => own_device(py, array.memory())?,
+        None => own_device(py, memory)?,
     };
     if device == Device::Cpu {
-        if stream.is_some_and(|stream| !stream.is_none()) {
+        if stream.is_some() {
             return Err(PyValueError::new_err(
                 "stream must be None for memory of the host: it is ready when this returns",
             ));
         }
-        return match on_host(py, array, copy)? {
-            Some(copied) => capsule(py, &copied, form, Device::Cpu, true),
-            None => capsule(py, array, form, Device::Cpu, false),
+        return match on_host(py, array.get(), copy)? {
+            Some(copied) => capsule(&Bound::new(py, copied)?, form, Device::Cpu, true),
+            None => capsule(array, form, Device::Cpu, false),
         };
     }
-    let own = root_device(py, array.memory().context_device())?;
+    let own = root_device(py, memory.context_device())?;
     if device != Device::OneApi(own.number) {
         return Err(PyBufferError::new_err(format!(
             "the array is on {} and cannot be exported to {device}; it can be exported to the host, (1, 0)",
@@ -143,23 +144,19 @@ fn export<'py>(
         let binding = Arc::clone(DlpackDevice::get(py, own.number)?.binding());
         let plan = Plan {
             binding,
-            ..Plan::copy_of(array)
+            ..Plan::copy_of(array.get())
         };
-        let copied = make::copy(py, &plan, array)?;
-        return capsule(py, &copied, form, device, true);
+        let copied = make::copy(py, &plan, array.get())?;
+        share(py, copied.memory())?;
+        return capsule(&Bound::new(py, copied)?, form, device, true);
     }
-    if !own.is_default_context {
-        return Err(PyBufferError::new_err(
-            "the array's memory is in another context than its device's default one, and DLPack has no other: ask with \
-             copy=True, or dl_device=(1, 0) for the host",
-        ));
-    }
-    wait_for_queue(py, array, stream)?;
-    capsule(py, array, form, device, false)
+    share(py, memory)?;
+    wait_for_queue(py, memory, stream)?;
+    capsule(array, form, device, false)
 }
 
 /// The memory's own DLPack device: its SYCL device, or the host if it is in no SYCL context.
-fn own_device(py: Python<'_>, memory: &PyMemory) -> PyResult<Device> {
+pub(super) fn own_device(py: Python<'_>, memory: &PyMemory) -> PyResult<Device> {
     match memory.context_device().sycl() {
         Ok(_) => Ok(Device::OneApi(
             root_device(py, memory.context_device())?.number,
@@ -198,11 +195,10 @@ const NO_SYNCHRONISATION: i64 = -1;
 /// barrier, as SYCL leaks a few bytes for a barrier whose dependencies are complete.
 fn wait_for_queue(
     py: Python<'_>,
-    array: &UsmArray,
+    memory: &PyMemory,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let memory = array.memory();
-    let Some(stream) = stream.filter(|stream| !stream.is_none()) else {
+    let Some(stream) = stream else {
         return memory.for_queue(py).map(drop);
     };
     let is_number = stream.is_instance_of::<PyInt>();
@@ -221,83 +217,121 @@ fn wait_for_queue(
     memory.for_queue(py).map(drop)
 }
 
-fn capsule<'py>(
-    py: Python<'py>,
+/// Prepares memory for consumers on its own device, which take its default context and a queue of that.
+///
+/// # Errors
+/// `BufferError` for memory in another context.
+pub(super) fn share(py: Python<'_>, memory: &PyMemory) -> PyResult<()> {
+    let here = memory.context_device();
+    if !root_device(py, here)?.is_default_context {
+        return Err(PyBufferError::new_err(
+            "the array's memory is in another context than its device's default one, and DLPack has no other: ask with \
+             copy=True, or dl_device=(1, 0) for the host",
+        ));
+    }
+    match memory.kind {
+        UsmKind::Host => exchange_host_memory(py, here),
+        _ => here.share_queue(py, memory.binding.queue()).map(drop),
+    }
+}
+
+/// Describes the array for a consumer on `device`, its own or the host, which gets a structure of that form. The tensor is valid
+/// as long as the array.
+#[inline]
+pub(super) fn described(
+    py: Python<'_>,
     array: &UsmArray,
+    device: Device,
+    form: Form,
+) -> PyResult<abi::Tensor> {
+    let tensor = array.exportable()?.on(device, form).or_raise()?;
+    array.memory().for_export(py)?;
+    Ok(tensor)
+}
+
+/// The array of a structure, dropped by any thread.
+pub(super) struct Exported(ManuallyDrop<Py<UsmArray>>);
+
+impl Exported {
+    pub(super) fn new(array: &Bound<'_, UsmArray>) -> Self {
+        Self(ManuallyDrop::new(array.clone().unbind()))
+    }
+}
+
+impl Drop for Exported {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: it is not used any more.
+        let array = unsafe { ManuallyDrop::take(&mut self.0) };
+        if is_attached() {
+            // SAFETY: as was just asked. Most consumers call the deleter with the GIL, and it takes as long as the rest to
+            // acquire that again.
+            drop(array.into_bound(unsafe { Python::assume_attached() }));
+        } else {
+            drop(Attached::new(array));
+        }
+    }
+}
+
+/// The structure of that form for the array, which it keeps alive.
+#[inline]
+pub(super) fn exported(
+    array: &Bound<'_, UsmArray>,
+    form: Form,
+    device: Device,
+    copied: bool,
+) -> PyResult<*mut c_void> {
+    let inner = array.get();
+    let tensor = described(array.py(), inner, device, form)?;
+    let is_read_only = inner.memory().terms.is_read_only();
+    let flags = inner.exportable()?.flags(is_read_only, copied);
+    let owner = Exported::new(array);
+    // SAFETY: the array has the memory, which is not closed before, and the numbers.
+    Ok(unsafe { dlpack::export(form, tensor, flags, owner) })
+}
+
+fn capsule<'py>(
+    array: &Bound<'py, UsmArray>,
     form: Form,
     device: Device,
     copied: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let memory = array.memory();
-    if memory.terms.is_read_only() && form == Form::Unversioned {
+    let py = array.py();
+    if array.get().memory().terms.is_read_only() && form == Form::Unversioned {
         return Err(PyBufferError::new_err(
             "the array is read-only, which DLPack can say since version 1.0: ask with max_version=(1, 0)",
         ));
     }
-    let item = array.item_for_peer().map_err(PyBufferError::new_err)?;
-    match (device, memory.kind) {
-        (Device::Cpu, _) => {}
-        (_, UsmKind::Host) => exchange_host_memory(py, memory.context_device())?,
-        _ => {
-            let own = memory.binding.queue();
-            memory.context_device().share_queue(py, own)?;
-        }
-    }
-    let tensor = Tensor {
-        pointer: memory.for_export(py)?,
-        device,
-        item,
-        layout: array.layout.clone(),
-        read_only: memory.terms.is_read_only(),
-        copied,
-    };
-    // The deleter drops it on any thread.
-    let owner = Attached::new(array.pinned().share(py)?);
-    let structure = tensor.export(form, Box::new(owner)).or_raise()?;
-    let destructor = match form {
-        Form::Versioned => delete_versioned,
-        Form::Unversioned => delete_unversioned,
-    };
-    // SAFETY: the name is static, the destructor fits the structure, and the interpreter is attached.
+    let structure = exported(array, form, device, copied)?;
+    // SAFETY: the structure has just been made.
+    unsafe { in_capsule(py, structure, form) }
+}
+
+/// A capsule that frees the structure, unless a consumer consumes it.
+///
+/// # Safety
+/// `structure` must be a valid structure of that form without another owner.
+pub(super) unsafe fn in_capsule(
+    py: Python<'_>,
+    structure: *mut c_void,
+    form: Form,
+) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the name is static, the destructor takes either form, and the interpreter is attached.
     unsafe {
-        let capsule = ffi::PyCapsule_New(structure, form.name().as_ptr(), Some(destructor));
+        let capsule = ffi::PyCapsule_New(structure, form.name().as_ptr(), Some(delete));
         Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| dlpack::release(form, structure))
     }
 }
 
-/// The destructor of a capsule with a versioned structure.
+/// The destructor of a capsule: frees the structure unless a consumer has consumed the capsule, which renames it.
 ///
 /// # Safety
-/// For the interpreter's call at the end of such a capsule, which was made by `capsule`.
-unsafe extern "C" fn delete_versioned(capsule: *mut ffi::PyObject) {
-    delete(capsule, Form::Versioned);
-}
-
-/// The destructor of a capsule with an unversioned structure.
-///
-/// # Safety
-/// As for [`delete_versioned`].
-unsafe extern "C" fn delete_unversioned(capsule: *mut ffi::PyObject) {
-    delete(capsule, Form::Unversioned);
-}
-
-/// The capsule's destructor: frees the structure unless a consumer has consumed the capsule, which renames it.
-fn delete(capsule: *mut ffi::PyObject, form: Form) {
-    if let Some(structure) = structure(capsule, form) {
-        // SAFETY: a capsule of this name holds a structure of this form that no consumer releases.
-        unsafe { dlpack::release(form, structure) };
-    }
-}
-
-/// The structure in a capsule of that form that was not consumed.
-pub(super) fn structure(capsule: *mut ffi::PyObject, form: Form) -> Option<*mut c_void> {
-    let name = form.name().as_ptr();
-    // SAFETY: the interpreter is attached; the name is checked before the pointer is read.
-    unsafe {
-        if ffi::PyCapsule_IsValid(capsule, name) == 0 {
-            return None;
+/// For the interpreter's call at the end of a capsule of [`in_capsule`].
+unsafe extern "C" fn delete(capsule: *mut ffi::PyObject) {
+    for form in Form::ALL {
+        if let Some(structure) = capsule_pointer(capsule, form.name()) {
+            // SAFETY: a capsule of this name holds a structure of this form that no consumer releases.
+            unsafe { dlpack::release(form, structure) };
         }
-        let structure = ffi::PyCapsule_GetPointer(capsule, name);
-        (!structure.is_null()).then_some(structure)
     }
 }

@@ -13,9 +13,9 @@ use super::class::UsmArray;
 use super::plan::{self, Asked, Plan};
 use super::{dlpack_export, make};
 use crate::dpctl::{self, Dpctl, SyclQueue};
-use crate::errors::OrRaise;
-use crate::interpreter::intern;
-use crate::memory::{Owner, PyMemory, Terms, as_memory, note_import_by_address, object};
+use crate::errors::{Explain, OrRaise};
+use crate::interpreter::{capsule_pointer, intern};
+use crate::memory::{Owner, PyMemory, Terms, note_import_by_address, object};
 use crate::parse::{self, BoolOrInt, dtype};
 use crate::resolve::{
     self, ContextDevice, DlpackDevice, QueueBinding, ResolvedSyclObject, default_binding,
@@ -24,7 +24,7 @@ use crate::resolve::{
 use crate::shown::{class_name, naming};
 use zeusm::dlpack::{Device, Form, Managed, Tensor, abi};
 use zeusm::suai::{self, Allocation};
-use zeusm::usm::UsmKind;
+use zeusm::usm::{UsmKind, is_in_place};
 
 /// Imports any object with `__dlpack__` as an array in USM: a view if its memory is USM, else a copy.
 ///
@@ -67,13 +67,54 @@ pub(crate) fn from_dlpack(
     copy: Option<BoolOrInt>,
 ) -> PyResult<UsmArray> {
     let (py, copy) = (x.py(), copy.map(|copy| copy.0));
-    let binding = device
-        .filter(|device| !device.is_none())
-        .map(|device| plan::binding(device, "device"))
-        .transpose()?;
+    let binding = plan::device(device)?;
+    if let Some(array) = adopt::own(x)? {
+        array.item_for_peer().map_err(PyBufferError::new_err)?;
+        let plan = Plan::of_usm(asked(binding, copy), &array);
+        let plan = plan.explain(py, |error| {
+            naming(error.value(py), |reason| {
+                PyBufferError::new_err(reason.to_owned())
+            })
+        })?;
+        return make::of_usm(py, &plan, array);
+    }
+    taken(x, &capsule(x, copy)?, binding, copy)
+}
+
+/// The array of a structure, whose ownership it takes, also if it cannot be imported.
+///
+/// # Safety
+/// `structure` must be valid, and without another owner.
+pub(super) unsafe fn imported(
+    py: Python<'_>,
+    structure: *mut abi::Versioned,
+    binding: Option<Arc<QueueBinding>>,
+    copy: Option<bool>,
+) -> PyResult<UsmArray> {
+    // SAFETY: the caller guarantees the validity of the structure, and gives its ownership.
+    let capsule = unsafe { dlpack_export::in_capsule(py, structure.cast(), Form::Versioned) }?;
+    taken(&capsule, &capsule, binding, copy)
+}
+
+fn asked(binding: Option<Arc<QueueBinding>>, copy: Option<bool>) -> Asked {
+    Asked {
+        binding,
+        copy,
+        ..Asked::default()
+    }
+}
+
+/// Takes the array out of the capsule of `x`.
+fn taken(
+    x: &Bound<'_, PyAny>,
+    capsule: &Bound<'_, PyAny>,
+    binding: Option<Arc<QueueBinding>>,
+    copy: Option<bool>,
+) -> PyResult<UsmArray> {
+    let py = x.py();
     let is_fixed = copy == Some(false);
     let place = binding.as_ref().filter(|_| is_fixed);
-    let offer = Offered::read(&capsule(x, copy)?, place)?;
+    let offer = Offered::read(capsule, place)?;
     let tensor = &offer.tensor;
     if is_fixed && tensor.copied {
         return Err(PyBufferError::new_err(
@@ -99,12 +140,7 @@ pub(crate) fn from_dlpack(
     };
     // The exporter's copy suffices, unless it is read-only, as dpnp's of 0-d arrays is.
     let copy = copy.filter(|copy| !(*copy && tensor.copied && !tensor.read_only));
-    let asked = Asked {
-        binding,
-        copy,
-        ..Asked::default()
-    };
-    make::of_usm(py, &Plan::of_usm(asked, &array)?, array)
+    make::of_usm(py, &Plan::of_usm(asked(binding, copy), &array)?, array)
 }
 
 /// Requests a versioned capsule whose data may be read at once. For a device that is neither the host nor a SYCL device, an
@@ -144,7 +180,8 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
     };
     let capsule = requested(&export, &newer, queue.as_ref()).or_else(|error| {
         let may_copy = queue.is_some() && copy.is_none();
-        if !may_copy || !error.is_instance_of::<PyBufferError>(py) || !is_elsewhere(x)? {
+        // It may be in another context than its device's default one, from where it is exported as a copy only.
+        if !may_copy || !error.is_instance_of::<PyBufferError>(py) {
             return Err(error);
         }
         newer.set_item("copy", true)?;
@@ -155,16 +192,6 @@ fn capsule<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py
         SyclQueue::new(&queue)?.finish(py)?;
     }
     Ok(capsule)
-}
-
-/// Whether memory may be in another context than its device's default one, from where it is exported as a copy only. That of
-/// other packages may be.
-fn is_elsewhere(x: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let Some(array) = adopt::own(x)? else {
-        return Ok(true);
-    };
-    let device = resolve::root_device(x.py(), array.memory().context_device())?;
-    Ok(!device.is_default_context)
 }
 
 /// Calls `__dlpack__` with the keywords that it accepts, which a `TypeError` tells. Some exporters do not accept a dpctl queue.
@@ -196,10 +223,6 @@ fn requested<'py>(
 /// nothing for its own queue; for another queue it submits a barrier, for which SYCL leaks a few bytes.
 fn own_queue<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = x.py();
-    // zeusm's own objects wait for their queue, and may have no SYCL queue yet.
-    if x.is_instance_of::<UsmArray>() || x.is_instance_of::<PyMemory>() {
-        return Ok(None);
-    }
     match x.getattr_opt(intern!(py, "sycl_queue"))? {
         Some(queue) if dpctl::is_of(&queue, &Dpctl::get(py)?.queue)? => Ok(Some(queue)),
         _ => Ok(None),
@@ -223,7 +246,7 @@ struct Offered<'py> {
 impl<'py> Offered<'py> {
     fn read(capsule: &Bound<'py, PyAny>, place: Option<&Arc<QueueBinding>>) -> PyResult<Self> {
         for form in Form::ALL {
-            if let Some(structure) = dlpack_export::structure(capsule.as_ptr(), form) {
+            if let Some(structure) = capsule_pointer(capsule.as_ptr(), form.name()) {
                 // SAFETY: by DLPack's rules a capsule of this name holds a valid structure of this form.
                 let tensor = unsafe { Managed::tensor(form, structure) }.or_raise()?;
                 return Ok(Self {
@@ -251,7 +274,7 @@ impl<'py> Offered<'py> {
     /// # Errors
     /// `ValueError` when code of the exporter that ran since `read` has given it to another consumer.
     fn consume(&self) -> PyResult<Managed> {
-        if dlpack_export::structure(self.capsule.as_ptr(), self.form) != Some(self.structure) {
+        if capsule_pointer(self.capsule.as_ptr(), self.form.name()) != Some(self.structure) {
             return Err(used_before());
         }
         // SAFETY: the name is static; the capsule has the structure under the other name, so no consumer owns it, and the new
@@ -283,8 +306,8 @@ impl<'py> Offered<'py> {
             (tensor.pointer, tensor.layout.byte_offset())
         } else {
             (
-                tensor.pointer.wrapping_add_signed(extent.start()),
-                extent.start(),
+                tensor.pointer.wrapping_add_signed(extent.start),
+                extent.start,
             )
         };
         let layout = tensor.layout.rebased(before).or_raise()?;
@@ -302,9 +325,10 @@ impl<'py> Offered<'py> {
     }
 
     fn check_within(&self, base: usize, size: usize) -> PyResult<()> {
-        let extent = self.tensor.layout.extent();
-        extent
-            .check_within(self.tensor.pointer, Allocation { base, size })
+        let tensor = &self.tensor;
+        tensor
+            .layout
+            .check_within(tensor.pointer, Allocation { base, size })
             .map_err(|error: suai::Error| PyBufferError::new_err(format!("{error}")))
     }
 }
@@ -368,12 +392,6 @@ fn usm_of_peer(
 
 /// The binding of the exporter's array, which may have more work on its queue later.
 fn own_binding(x: &Bound<'_, PyAny>) -> PyResult<Option<Arc<QueueBinding>>> {
-    if let Ok(array) = x.cast::<UsmArray>() {
-        return Ok(Some(Arc::clone(&array.get().memory().binding)));
-    }
-    if let Some(memory) = as_memory(x)? {
-        return Ok(Some(Arc::clone(&memory.get().binding)));
-    }
     let queue = own_queue(x)?;
     queue
         .map(|queue| resolve::binding(&queue, "sycl_queue"))
@@ -393,7 +411,8 @@ fn usm_of_host(x: &Bound<'_, PyAny>, offer: &Offered<'_>) -> PyResult<Option<Usm
         let binding = Arc::clone(default_binding(py)?);
         return offer.array(py, kind, binding).map(Some);
     }
-    if offer.tensor.pointer == 0 {
+    // The exporter of the program's own pages does not keep them USM.
+    if offer.tensor.pointer == 0 || is_in_place(offer.tensor.pointer) {
         return Ok(None);
     }
     let (context_device, attributes) = match pointer_attributes(py, offer.tensor.pointer) {
@@ -427,12 +446,9 @@ fn copy_of_host(
         ));
     }
     let tensor = &offer.tensor;
-    let asked = Asked {
-        binding,
-        ..Asked::default()
-    };
     // The copy belongs to zeusm alone, so it is writable.
     let (element, layout) = (tensor.item.into(), tensor.layout.clone());
+    let asked = asked(binding, None);
     let plan = Plan::elsewhere(py, asked, "host memory", element, layout)?;
     // SAFETY: the producer keeps its memory valid until the structure's deleter is called.
     unsafe { make::of_host(py, &plan, tensor.pointer, || offer.consume()) }

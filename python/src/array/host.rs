@@ -10,7 +10,7 @@ use super::class::UsmArray;
 use crate::errors::OrRaise;
 use crate::imports;
 use crate::parse::{BoolOrInt, HostBuffer, dtype};
-use zeusm::suai::{ElementType, Error, Layout};
+use zeusm::suai::{ElementType, Error, ItemType, Layout};
 
 #[pymethods]
 impl UsmArray {
@@ -18,6 +18,7 @@ impl UsmArray {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.check_host_accessible()
+            .and_then(|()| self.check_typestr())
             .map_err(PyAttributeError::new_err)?;
         let memory = self.memory();
         let first = self.first(memory.for_host(py, self.extent())?);
@@ -174,6 +175,19 @@ impl UsmArray {
     pub(super) fn _check_target(&self) -> PyResult<()> {
         self.memory().check_writable()?;
         check_distinct(&self.layout)
+    }
+
+    /// The array, or one of unsigned integers in place of a type that the protocols of NumPy have no name for.
+    fn _plain(slf: &Bound<'_, Self>) -> PyResult<Py<Self>> {
+        let (py, array) = (slf.py(), slf.get());
+        match array
+            .element
+            .narrow()
+            .and_then(|it| ItemType::from(it).bits())
+        {
+            None => Ok(slf.clone().unbind()),
+            Some(bits) => Py::new(py, array.of(py, bits.into(), array.layout.clone())?),
+        }
     }
 
     /// Whether a NumPy dtype is of the array's elements.

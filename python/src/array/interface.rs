@@ -1,6 +1,6 @@
 //! Import and export of arrays by `__sycl_usm_array_interface__`.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -19,6 +19,7 @@ impl UsmArray {
     fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let memory = self.memory();
         let layout = &self.layout;
+        self.check_typestr().map_err(PyAttributeError::new_err)?;
         // A consumer that gets the context makes a queue of its own, and SYCL packages refuse operands of different queues.
         let syclobj = dpctl::new_capsule(py, memory.binding.queue_or_cached(py)?.reference())?;
         self.check_alignment().map_err(PyValueError::new_err)?;

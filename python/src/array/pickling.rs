@@ -31,7 +31,11 @@ impl UsmArray {
         let layout = &array.layout;
         let dtype = match array.element.record() {
             Some(record) => dtype::fields(py, record)?.into_any(),
-            None => array.element.typestr().into_pyobject(py)?.into_any(),
+            None => {
+                let name = array.element.narrow().map(|it| it.name().to_owned());
+                let name = name.unwrap_or_else(|| array.element.typestr());
+                name.into_pyobject(py)?.into_any()
+            }
         };
         let module = py.import("zeusm._pickling")?;
         let state = (

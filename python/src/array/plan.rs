@@ -53,12 +53,11 @@ impl Asked {
         queue: Option<&Bound<'_, PyAny>>,
         order: Option<&str>,
     ) -> PyResult<Self> {
-        let given = |value: Option<_>| value.filter(|value: &&Bound<'_, PyAny>| !value.is_none());
         Ok(Self {
-            element: given(dtype).map(dtype::read).transpose()?,
+            element: dtype.map(dtype::read).transpose()?,
             kind: usm_type.map(usm_kind).transpose()?,
             order: order.map_or(Ok(None), shape::order_or_kept)?,
-            binding: match (given(device), given(queue)) {
+            binding: match (device, queue) {
                 (Some(_), Some(_)) => {
                     return Err(PyTypeError::new_err(
                         "give either device or queue, not both",
@@ -73,7 +72,7 @@ impl Asked {
     }
 
     /// Refuses elements of another type than asked for.
-    fn check_element(&self, memory: &str, found: &ElementType) -> PyResult<()> {
+    pub(super) fn check_element(&self, memory: &str, found: &ElementType) -> PyResult<()> {
         match &self.element {
             Some(wanted) if wanted != found => Err(PyTypeError::new_err(format!(
                 "{memory} of type {} is not converted to {}: that is computing",
@@ -87,8 +86,8 @@ impl Asked {
 
 impl Plan {
     /// An array of a given shape.
-    pub(super) fn empty(py: Python<'_>, asked: Asked, shape: &[i64]) -> PyResult<Self> {
-        let element = asked.element.clone();
+    pub(super) fn empty(py: Python<'_>, mut asked: Asked, shape: &[i64]) -> PyResult<Self> {
+        let element = asked.element.take();
         let element = element.unwrap_or(ElementType::Item(ItemType::FLOAT64));
         let order = asked.order.unwrap_or(Order::RowMajor);
         let layout = Layout::contiguous(shape, order, element.size()).or_raise()?;
@@ -171,6 +170,11 @@ impl Plan {
         };
         found.or_raise()
     }
+}
+
+/// The queue binding of the keyword `device`, if it is given.
+pub(super) fn device(device: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<QueueBinding>>> {
+    device.map(|device| binding(device, "device")).transpose()
 }
 
 /// The queue binding of a SYCL object, or of a pair of DLPack such as `(14, 0)`.

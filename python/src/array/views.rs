@@ -56,7 +56,6 @@ impl PyMemory {
     ) -> PyResult<UsmArray> {
         let element = dtype::read(dtype)?;
         let given = |value: Option<&Bound<'_, PyAny>>, role| {
-            let value = value.filter(|value| !value.is_none());
             value.map(|value| shape::integers(value, role)).transpose()
         };
         let strides = given(strides, "strides")?;

@@ -2,19 +2,23 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
 
 use crate::array::adopt;
 use crate::interpreter::attach;
 use crate::memory::{PyMemory, object};
 use crate::parse;
+use crate::pool::{PyMemoryPool, held};
 use crate::resolve::{ContextDevice, ResolvedSyclObject, default_binding};
 use crate::shown::class_name;
+use zeusm::pool::Pool;
 use zeusm::sycl::ContextRef;
+use zeusm::usm::LevelZeroProvider;
 
 /// The capsule's name: the module and attribute from which `PyCapsule_Import` gets it.
 const CAPSULE: &CStr = c"zeusm._C_API";
@@ -45,25 +49,30 @@ struct Api {
         *mut c_void,
         *mut ffi::PyObject,
     ) -> *mut ffi::PyObject,
+    pool: unsafe extern "C" fn(*mut ffi::PyObject) -> *const CPool,
+    allocate: unsafe extern "C" fn(*const CPool, usize, usize) -> *mut c_void,
+    free: unsafe extern "C" fn(*mut c_void) -> c_int,
 }
+
+/// `zeusm_pool`.
+type CPool = Pool<LevelZeroProvider>;
 
 static API: Api = Api {
     major: 1,
-    minor: 0,
+    minor: 1,
     size: mem::size_of::<Api>() as u32,
     check,
     describe,
     from_pointer,
+    pool,
+    allocate,
+    free,
 };
 
 /// The capsule.
-pub(super) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    // SAFETY: the interpreter is attached; the structure and the name are static.
-    unsafe {
-        let capsule =
-            ffi::PyCapsule_New((&raw const API).cast_mut().cast(), CAPSULE.as_ptr(), None);
-        Bound::from_owned_ptr_or_err(py, capsule)
-    }
+pub(super) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+    // SAFETY: the structure is static.
+    unsafe { PyCapsule::new_with_pointer(py, NonNull::from(&API).cast(), CAPSULE) }
 }
 
 /// Calls `function` with the object; after an error the exception is set and the result is `failed`.
@@ -185,4 +194,37 @@ unsafe extern "C" fn from_pointer(
             false => call(owner, ptr::null_mut(), made),
         }
     }
+}
+
+/// # Safety
+/// As for [`call`].
+unsafe extern "C" fn pool(object: *mut ffi::PyObject) -> *const CPool {
+    let pool = |object: &Bound<'_, PyAny>| match object.cast::<PyMemoryPool>() {
+        Ok(pool) => Ok(ptr::from_ref(pool.get().pool())),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "a zeusm.memory.MemoryPool is needed, not {}",
+            class_name(object)
+        ))),
+    };
+    // SAFETY: the caller guarantees the validity of the object.
+    unsafe { call(object, ptr::null(), pool) }
+}
+
+/// # Safety
+/// `pool` must be a pool whose object is alive.
+unsafe extern "C" fn allocate(pool: *const CPool, nbytes: usize, alignment: usize) -> *mut c_void {
+    // SAFETY: the caller guarantees the validity of the pool.
+    let allocated = held::allocate(unsafe { &*pool }, nbytes, alignment);
+    allocated.unwrap_or(ptr::null_mut())
+}
+
+/// # Safety
+/// None needed: unknown pointers are refused; unsafe to have the type of the other functions.
+unsafe extern "C" fn free(pointer: *mut c_void) -> c_int {
+    match held::take(pointer) {
+        Some(memory) => held::end(memory),
+        None if pointer.is_null() => {}
+        None => return -1,
+    }
+    0
 }

@@ -1,7 +1,10 @@
-//! Functions for C, C++ and Cython: zeusm's own C API, and the functions of `dpctl.memory` for Cython.
+//! Functions for C, C++ and Cython: zeusm's own C API, the functions of `dpctl.memory` for Cython, and PyTorch's allocator.
 
 mod cython;
 mod functions;
+mod torch;
+
+pub(crate) use torch::torch_pools;
 
 use pyo3::prelude::*;
 use pyo3::types::PyModule;

@@ -41,6 +41,19 @@ const ADVICE: [(&str, sys::ze_memory_advice_t); 8] = [
     ("bias_uncached", sys::ZE_MEMORY_ADVICE_BIAS_UNCACHED),
 ];
 
+/// The wait list and the event in a docstring.
+macro_rules! asynchronous {
+    ($starts:literal, $operation:literal) => {
+        concat!(
+            "depends : optional\n    The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The ",
+            $starts,
+            " after all of them are\n    complete.\n\nReturns\n-------\nzeusm.Event\n    The event that completes with the ",
+            $operation,
+            "."
+        )
+    };
+}
+
 #[pymethods]
 impl PyMemory {
     /// Copies the memory to the host, asynchronously.
@@ -50,15 +63,7 @@ impl PyMemory {
     /// obj
     ///     A writable C-contiguous buffer of any item type with room for all bytes. It cannot be resized, and must not be
     ///     read, before the copy is complete.
-    /// depends : optional
-    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The copy starts after all of them are
-    ///     complete.
-    ///
-    /// Returns
-    /// -------
-    /// zeusm.Event
-    ///     The event that completes with the copy. The memory and `obj` are retained until then, also if the event is
-    ///     dropped.
+    #[doc = asynchronous!("copy starts", "copy. The memory and `obj` are retained until then, also if the event is dropped")]
     ///
     /// Raises
     /// ------
@@ -109,15 +114,7 @@ impl PyMemory {
     /// obj
     ///     A C-contiguous buffer of any item type, of at most `nbytes` bytes. It cannot be resized, and must not be written,
     ///     before the copy is complete.
-    /// depends : optional
-    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The copy starts after all of them are
-    ///     complete.
-    ///
-    /// Returns
-    /// -------
-    /// zeusm.Event
-    ///     The event that completes with the copy. The memory and `obj` are retained until then, also if the event is
-    ///     dropped.
+    #[doc = asynchronous!("copy starts", "copy. The memory and `obj` are retained until then, also if the event is dropped")]
     ///
     /// Raises
     /// ------
@@ -169,14 +166,7 @@ impl PyMemory {
     /// sycl_usm_ary
     ///     An object with `__sycl_usm_array_interface__` whose extent, from its first element to its last, is at most
     ///     `nbytes`.
-    /// depends : optional
-    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The copy starts after all of them are
-    ///     complete.
-    ///
-    /// Returns
-    /// -------
-    /// zeusm.Event
-    ///     The event that completes with the copy. Both objects are retained until then, also if the event is dropped.
+    #[doc = asynchronous!("copy starts", "copy. Both objects are retained until then, also if the event is dropped")]
     ///
     /// Raises
     /// ------
@@ -225,14 +215,7 @@ impl PyMemory {
     /// ----------
     /// val : int
     ///     The byte, 0 to 255.
-    /// depends : optional
-    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The fill starts after all of them are
-    ///     complete.
-    ///
-    /// Returns
-    /// -------
-    /// zeusm.Event
-    ///     The event that completes with the fill. The memory is retained until then, also if the event is dropped.
+    #[doc = asynchronous!("fill starts", "fill. The memory is retained until then, also if the event is dropped")]
     ///
     /// Raises
     /// ------
@@ -274,14 +257,7 @@ impl PyMemory {
     ///
     /// Parameters
     /// ----------
-    /// depends : optional
-    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The hint is executed after all of them
-    ///     are complete.
-    ///
-    /// Returns
-    /// -------
-    /// zeusm.Event
-    ///     The event that completes with the hint.
+    #[doc = asynchronous!("hint is executed", "hint")]
     ///
     /// Examples
     /// --------
@@ -309,14 +285,7 @@ impl PyMemory {
     /// advice : str
     ///     "set_read_mostly", "set_preferred_location", "set_non_atomic_mostly", the same with "clear" for "set",
     ///     "bias_cached" or "bias_uncached", as in Level Zero's `ze_memory_advice_t`.
-    /// depends : optional
-    ///     The wait list: a `zeusm.Event`, a `dpctl.SyclEvent` or a sequence of them. The hint is executed after all of them
-    ///     are complete.
-    ///
-    /// Returns
-    /// -------
-    /// zeusm.Event
-    ///     The event that completes with the hint.
+    #[doc = asynchronous!("hint is executed", "hint")]
     ///
     /// Raises
     /// ------
@@ -375,7 +344,6 @@ fn submit(
     }
     let buffer_range = |buffer: &HostBuffer| transfer::range(buffer.address(), buffer.size());
     touched.extend(buffer.as_ref().map(buffer_range));
-    in_flight::drain_at_exit(py)?;
     transfer::order(py, &context_device, &touched)?;
     let submitted = Instant::now();
     let mut visible = Visible::new(&context_device, &from, &touched);

@@ -55,7 +55,7 @@ impl PyMemory {
         obj: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, memory) = (slf.py(), slf.get());
-        let destination = match obj.filter(|obj| !obj.is_none()) {
+        let destination = match obj {
             Some(obj) => obj,
             None => imports::numpy(py)?.call_method1("empty", (memory.nbytes, "|u1"))?,
         };

@@ -53,7 +53,7 @@ fn copy(
     size: usize,
 ) -> PyResult<()> {
     let py = memory.py();
-    let first = array.layout.extent().start() as i64;
+    let first = array.layout.extent().start as i64;
     let bytes = Layout::new(&[size as i64], None, first, 1).or_raise()?;
     let operands = (owner.clone().unbind(), Pinned::new(memory)?);
     let (context_device, usm) = (memory.get().context_device(), memory.get().for_queue(py)?);

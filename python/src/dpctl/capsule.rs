@@ -1,13 +1,12 @@
 //! Capsules with SYCL references, by dpctl's protocol: a consumer copies the reference and renames the capsule; the
 //! capsule's own destructor deletes the original under either name.
 
-use std::ffi::CStr;
-
-use crate::shown::repr;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::interpreter::capsule_pointer;
+use crate::shown::repr;
 use zeusm::sycl::{self, Capsule, ContextRef, QueueRef, RawRef};
 
 /// An unused capsule with a SYCL reference.
@@ -35,8 +34,8 @@ impl SyclCapsule {
         if unsafe { ffi::PyCapsule_CheckExact(capsule) } == 0 {
             return Ok(None);
         }
-        let context = pointer(capsule, ContextRef::CAPSULE).map(RawReference::Context);
-        let queue = || pointer(capsule, QueueRef::CAPSULE).map(RawReference::Queue);
+        let context = capsule_pointer(capsule, ContextRef::CAPSULE).map(RawReference::Context);
+        let queue = || capsule_pointer(capsule, QueueRef::CAPSULE).map(RawReference::Queue);
         let Some(reference) = context.or_else(queue) else {
             return Err(PyValueError::new_err(format!(
                 "a capsule with a SYCL reference must be named SyclContextRef or SyclQueueRef and not be used yet; \
@@ -57,18 +56,6 @@ impl SyclCapsule {
         };
         // SAFETY: the interpreter is attached and the name is static; this cannot fail for a capsule.
         unsafe { ffi::PyCapsule_SetName(self.object.as_ptr(), name.as_ptr()) };
-    }
-}
-
-/// The pointer in a capsule with the given name.
-fn pointer(capsule: *mut ffi::PyObject, name: &CStr) -> Option<RawRef> {
-    // SAFETY: `capsule` is a capsule and the interpreter is attached; the name is checked before the pointer is read.
-    unsafe {
-        if ffi::PyCapsule_IsValid(capsule, name.as_ptr()) == 0 {
-            return None;
-        }
-        let pointer = ffi::PyCapsule_GetPointer(capsule, name.as_ptr());
-        (!pointer.is_null()).then_some(pointer)
     }
 }
 

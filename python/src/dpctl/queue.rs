@@ -3,9 +3,9 @@
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use super::classes::{Dpctl, queue_reference};
 use crate::errors::OrRaise;
 use crate::interpreter::{detach, has_other_threads};
 use zeusm::sycl::{Error, QueueRef};
-use zeusm_process::{Local, Owned, executed};
+use zeusm_process::{Local, Owned};
 
 /// A `dpctl.SyclQueue`.
 pub(crate) struct SyclQueue {
@@ -31,11 +31,6 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const WORK_TIMEOUT: Duration = Duration::from_secs(5);
 /// The timeout of a fork's child for its own work, after one for the query whether the queue is idle.
 const CHILD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Work that the parent's threads would have to complete executes nothing here: a timeout is over after two of these in which the
-/// process did not execute. One could be a time in which it was stopped.
-const IDLE_TIME: Duration = Duration::from_secs(1);
-/// What a process executes in that time that does nothing but wait.
-const IDLE: Duration = Duration::from_millis(10);
 /// Whether a wait of a fork's child for its work on a queue has timed out. It holds for the child's children, too, which inherit
 /// the locks.
 static STUCK: AtomicBool = AtomicBool::new(false);
@@ -147,27 +142,12 @@ impl SyclQueue {
             // The drop would take locks of SYCL.
             mem::forget(queue);
         })?;
-        let answer = detach(py, move || match received(&receiver, lock)? {
-            None => received(&receiver, work)?,
+        let answer = detach(py, move || match receiver.recv_timeout(lock).ok()? {
+            None => receiver.recv_timeout(work).ok()?,
             idle => idle,
         });
         Ok(answer.unwrap_or(Answer::TimedOut))
     }
-}
-
-/// The message, unless none comes in time.
-fn received<T>(receiver: &Receiver<T>, timeout: Duration) -> Option<T> {
-    let (begin, mut idle) = (Instant::now(), 0);
-    while idle < 2 && begin.elapsed() < timeout {
-        let before = executed();
-        match receiver.recv_timeout(IDLE_TIME) {
-            Ok(message) => return Some(message),
-            Err(RecvTimeoutError::Disconnected) => return None,
-            Err(RecvTimeoutError::Timeout) if executed() - before < IDLE => idle += 1,
-            Err(RecvTimeoutError::Timeout) => idle = 0,
-        }
-    }
-    None
 }
 
 /// The error where SYCL does not complete work in a fork's child.

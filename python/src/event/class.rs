@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::dpctl::{self, Dpctl};
 use crate::errors::{IntoException, OrRaise};
+use crate::getters::getters;
 use crate::in_flight;
 use crate::interpreter::detach;
 use crate::resolve::ContextDevice;
@@ -126,15 +127,9 @@ impl PyEvent {
         let class = Dpctl::get(py)?.event.bind(py);
         if !self.event.is_complete().or_raise()?
             && let Some(event) = self.chained(py)?
+            && let Some(event) = self.context_device.barrier_after(py, event)?
         {
-            let event = if sycl::has_second_adapter() {
-                self.context_device.barrier_after(py, event)?
-            } else {
-                Some(event)
-            };
-            if let Some(event) = event {
-                return Ok(class.call1((dpctl::new_capsule(py, &event)?,))?.unbind());
-            }
+            return Ok(class.call1((dpctl::new_capsule(py, &event)?,))?.unbind());
         }
         self.wait_for(py, None)?;
         Ok(class.call0()?.unbind())
@@ -178,127 +173,6 @@ impl PyEvent {
         self.wait_for(py, limit)
     }
 
-    /// Whether the operation is complete.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
-    /// >>> event.wait()
-    /// True
-    /// >>> event.is_complete
-    /// True
-    #[getter]
-    fn is_complete(&self, py: Python<'_>) -> PyResult<bool> {
-        let done = self.event.is_complete().or_raise()?;
-        if done {
-            self.reclaim(py);
-        }
-        Ok(done)
-    }
-
-    /// The status in dpctl's terms: `dpctl.event_status_type.submitted` or `.complete`.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
-    /// >>> event.wait()
-    /// True
-    /// >>> event.execution_status.name
-    /// 'complete'
-    #[getter]
-    fn execution_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let name = if self.event.is_complete().or_raise()? {
-            "complete"
-        } else {
-            "submitted"
-        };
-        Dpctl::get(py)?.status.bind(py).getattr(name)
-    }
-
-    /// The time of the submission in nanoseconds of the device's clock, converted from the host's clock.
-    ///
-    /// Raises
-    /// ------
-    /// RuntimeError
-    ///     While the operation is in flight.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
-    /// >>> event.wait()
-    /// True
-    /// >>> event.profiling_info_submit <= event.profiling_info_start
-    /// True
-    #[getter]
-    fn profiling_info_submit(&self) -> PyResult<u64> {
-        self.timing()?;
-        self.event.device_time(self.submitted).or_raise()
-    }
-
-    /// The start of the operation in nanoseconds of the device's clock.
-    ///
-    /// Raises
-    /// ------
-    /// RuntimeError
-    ///     While the operation is in flight.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
-    /// >>> event.wait()
-    /// True
-    /// >>> event.profiling_info_start <= event.profiling_info_end
-    /// True
-    #[getter]
-    fn profiling_info_start(&self) -> PyResult<u64> {
-        Ok(self.timing()?.start)
-    }
-
-    /// The end of the operation in nanoseconds of the device's clock.
-    ///
-    /// Raises
-    /// ------
-    /// RuntimeError
-    ///     While the operation is in flight.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
-    /// >>> event.wait()
-    /// True
-    /// >>> event.profiling_info_end - event.profiling_info_start == event.duration
-    /// True
-    #[getter]
-    fn profiling_info_end(&self) -> PyResult<u64> {
-        Ok(self.timing()?.end)
-    }
-
-    /// The duration of the operation on the device in nanoseconds.
-    ///
-    /// Raises
-    /// ------
-    /// RuntimeError
-    ///     While the operation is in flight.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> event = zm.MemoryUSMDevice(4096).memset_async(1)
-    /// >>> event.wait()
-    /// True
-    /// >>> event.duration >= 0
-    /// True
-    #[getter]
-    fn duration(&self) -> PyResult<u64> {
-        let timing = self.timing()?;
-        Ok(timing.end - timing.start)
-    }
-
     /// A `dpctl.SyclEvent` that is complete when this event is, for ``dEvents`` and ``depends`` of other packages.
     ///
     /// SYCL 2024 cannot wrap an event that is not complete; with it, this property blocks until the operation is complete.
@@ -337,5 +211,80 @@ impl PyEvent {
             Err(_) => "lost with its device",
         };
         format!("<zeusm event on {}, {state}>", self.context_device.device())
+    }
+}
+
+getters! {
+    PyEvent,
+    ">>> import zeusm.memory as zm\n\
+     >>> event = zm.MemoryUSMDevice(4096).memset_async(1)\n\
+     >>> event.wait()\n\
+     True";
+
+    /// Whether the operation is complete.
+    "event.is_complete" => "True"
+    fn is_complete(&self, py: Python<'_>) -> PyResult<bool> {
+        let done = self.event.is_complete().or_raise()?;
+        if done {
+            self.reclaim(py);
+        }
+        Ok(done)
+    }
+
+    /// The status in dpctl's terms: `dpctl.event_status_type.submitted` or `.complete`.
+    "event.execution_status.name" => "'complete'"
+    fn execution_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let name = if self.event.is_complete().or_raise()? {
+            "complete"
+        } else {
+            "submitted"
+        };
+        Dpctl::get(py)?.status.bind(py).getattr(name)
+    }
+
+    /// The time of the submission in nanoseconds of the device's clock, converted from the host's clock.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     While the operation is in flight.
+    "event.profiling_info_submit <= event.profiling_info_start" => "True"
+    fn profiling_info_submit(&self) -> PyResult<u64> {
+        self.timing()?;
+        self.event.device_time(self.submitted).or_raise()
+    }
+
+    /// The start of the operation in nanoseconds of the device's clock.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     While the operation is in flight.
+    "event.profiling_info_start <= event.profiling_info_end" => "True"
+    fn profiling_info_start(&self) -> PyResult<u64> {
+        Ok(self.timing()?.start)
+    }
+
+    /// The end of the operation in nanoseconds of the device's clock.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     While the operation is in flight.
+    "event.profiling_info_end - event.profiling_info_start == event.duration" => "True"
+    fn profiling_info_end(&self) -> PyResult<u64> {
+        Ok(self.timing()?.end)
+    }
+
+    /// The duration of the operation on the device in nanoseconds.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     While the operation is in flight.
+    "event.duration >= 0" => "True"
+    fn duration(&self) -> PyResult<u64> {
+        let timing = self.timing()?;
+        Ok(timing.end - timing.start)
     }
 }

@@ -26,7 +26,7 @@ impl WaitList {
     /// `TypeError` for anything else.
     pub(crate) fn read(depends: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let mut read = Self::default();
-        let Some(depends) = depends.filter(|depends| !depends.is_none()) else {
+        let Some(depends) = depends else {
             return Ok(read);
         };
         if read.add(depends)? {

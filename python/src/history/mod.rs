@@ -1,14 +1,12 @@
 //! The history of allocations, for the class `History` of the package.
 
-mod columns;
-mod places;
+mod rows;
 mod state;
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use self::columns::HistoryColumns;
 use self::state::State;
 use crate::errors::OrRaise;
 use crate::interpreter::detach;
@@ -24,9 +22,9 @@ pub(crate) struct PyHistoryState(State);
 
 #[pymethods]
 impl PyHistoryState {
-    /// The lists and columns of the file format; the package adds what it knows of the process.
-    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        HistoryColumns::new(py, &self.0).to_dict(py)
+    /// The rows of the tables of the file format, of which the package makes columns.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        rows::rows(py, &self.0)
     }
 }
 
@@ -118,5 +116,6 @@ fn memory_of(py: Python<'_>, device: &Device) -> PyResult<(u64, u64)> {
     let state = detach(py, || device.memory_state()).or_raise()?;
     let left = device.memory_limit().unwrap_or(u64::MAX);
     let left = left.saturating_sub(device.held_memory());
-    Ok((state.free.min(left), state.total))
+    let free = state.free.saturating_sub(device.reserved_memory());
+    Ok((free.min(left), state.total))
 }

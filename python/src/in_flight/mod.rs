@@ -5,7 +5,7 @@ mod table;
 mod visible;
 mod wait;
 
-pub(crate) use reclaimer::{drain_at_exit, reclaim, reclaim_later};
+pub(crate) use reclaimer::{drain, reclaim, reclaim_later};
 pub(crate) use table::{InFlight, any, using};
 pub(crate) use visible::{Visible, retain};
 pub(crate) use wait::{SLICE, wait};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::interpreter::{ExitHook, detach};
+use crate::interpreter::detach;
 use zeusm::Queue;
 use zeusm_process::{Condvar, Local, Mutex};
 
@@ -36,12 +36,6 @@ struct State {
 static RECLAIMER: Local<Reclaimer> = Local::new();
 /// Set when the interpreter is about to exit, and never reset.
 static EXITING: AtomicBool = AtomicBool::new(false);
-
-/// Registers with `atexit` to wait for the operations in flight.
-pub(crate) fn drain_at_exit(py: Python<'_>) -> PyResult<()> {
-    static EXIT_HOOK: ExitHook = ExitHook::new();
-    EXIT_HOOK.register(|| wrap_pyfunction!(drain, py))
-}
 
 /// Has the thread reclaim the operands that a queue retains. The caller must not hold the GIL, as the drop of operands may
 /// acquire it.
@@ -75,9 +69,8 @@ pub(crate) fn reclaim(py: Python<'_>) {
     });
 }
 
-/// Waits for all operations in flight, and drops their operands.
-#[pyfunction]
-fn drain(py: Python<'_>) {
+/// At the exit of the interpreter, waits for all operations in flight, and drops their operands.
+pub(crate) fn drain(py: Python<'_>) {
     detach(py, || {
         EXITING.store(true, Ordering::Relaxed);
         let reclaimer = RECLAIMER.get_or_default();

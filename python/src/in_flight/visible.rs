@@ -19,13 +19,13 @@ use zeusm::{Error, Event, without_drops};
 /// discard what the device writes.
 pub(crate) struct Visible<'a> {
     /// The owner of the operation's queue.
-    context_device: &'a Arc<ContextDevice>,
+    pub(crate) context_device: &'a Arc<ContextDevice>,
     /// The owner of the source's memory, which may be in another context.
     from: &'a Arc<ContextDevice>,
-    touched: &'a [Range<usize>],
+    pub(crate) touched: &'a [Range<usize>],
     entry: Option<InFlight>,
-    /// The last event that the operation has.
-    event: Option<Event>,
+    /// The event with which the operation is complete, once it is submitted; `None` if it is complete already.
+    pub(crate) event: Option<Event>,
 }
 
 impl<'a> Visible<'a> {
@@ -91,28 +91,6 @@ impl<'a> Visible<'a> {
                 queue.drop_complete();
             }
         }
-    }
-
-    /// The event with which the operation is complete, once it is submitted; `None` if it is complete already.
-    pub(crate) fn event(&self) -> Option<Event> {
-        self.event.clone()
-    }
-
-    /// The owner of the operation's queue.
-    pub(crate) fn context_device(&self) -> &'a Arc<ContextDevice> {
-        self.context_device
-    }
-
-    /// Retains `operands` until `event`, which completes with the operation, as [`retain`] does.
-    ///
-    /// # Errors
-    /// As there.
-    pub(crate) fn retain<T: Send + 'static>(
-        &self,
-        event: &Event,
-        operands: T,
-    ) -> Result<Option<T>, Error> {
-        retain(self.context_device, event, self.touched.to_vec(), operands)
     }
 
     fn enter(&mut self, event: Option<&Event>) {

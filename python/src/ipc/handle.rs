@@ -10,12 +10,13 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use super::opened;
 use crate::errors::OrRaise;
+use crate::getters::getters;
 use crate::interpreter::detach;
 use crate::memory::{Owner, PyMemory};
 use crate::resolve::{binding_or_default, default_binding};
+use crate::shown::class_name;
 use crate::stacks;
-use crate::traced::Traced;
-use zeusm::{Context, Device, IpcHandle, ipc};
+use zeusm::{IpcHandle, ipc};
 use zeusm_process::Mutex;
 
 /// IPCMemoryHandle(usm_memory)
@@ -30,14 +31,15 @@ use zeusm_process::Mutex;
 /// Parameters
 /// ----------
 /// usm_memory : MemoryUSMShared or MemoryUSMDevice or MemoryUSMHost
-///     Memory that zeusm allocated, or a slice of it.
+///     Any memory of this process, or a slice of it. That of another package, by `as_usm_memory`, can be opened as long as the
+///     handle object is open.
 ///
 /// Raises
 /// ------
 /// TypeError
 ///     When `usm_memory` is not a memory object of zeusm.
 /// ValueError
-///     When it has no bytes, is closed, or is owned by another package or process, which has to export it itself.
+///     When it has no bytes, is closed, or is another process's, which has to export it itself.
 /// IPCError
 ///     When the driver does not support IPC of memory.
 ///
@@ -59,9 +61,12 @@ pub(crate) struct PyIpcHandle {
     state: Mutex<State>,
 }
 
+/// What keeps the memory, and its export.
+type Held = Arc<dyn Send + Sync>;
+
 enum State {
     /// Open, with the memory if this process owns it.
-    Open(#[allow(dead_code, reason = "held, not read")] Option<Arc<Traced>>),
+    Open(#[allow(dead_code, reason = "held, not read")] Option<Held>),
     Closed,
 }
 
@@ -69,37 +74,37 @@ impl PyIpcHandle {
     /// Makes a handle of all bytes of a memory object.
     fn of(py: Python<'_>, memory: &PyMemory) -> PyResult<Self> {
         let _pin = memory.pins.pin()?;
-        let allocation = match memory.share_owner(py) {
-            Some(Owner::Shared(allocation)) => allocation,
-            Some(Owner::Mapping(_)) => {
-                return Err(PyValueError::new_err(
-                    "this is another process's memory: pass that process's handle on",
-                ));
-            }
-            _ => {
-                return Err(PyValueError::new_err(
-                    "USM memory object does not own its allocation: who allocated it has to export it",
-                ));
-            }
-        };
         if memory.nbytes == 0 {
             return Err(PyValueError::new_err(
                 "USM memory object has a null pointer: of no bytes there is nothing to share",
             ));
         }
-        let start = memory.for_export(py)? - allocation.as_ptr().addr();
-        let range = start..start + memory.nbytes;
-        let handle = detach(py, || IpcHandle::new(&allocation, range)).or_raise()?;
+        let owner = memory.share_owner(py);
+        let first = memory.for_export(py)?;
+        let range = first..first + memory.nbytes;
+        let (handle, held): (_, Held) = match owner {
+            Some(Owner::Shared(allocation)) => {
+                let base = allocation.as_ptr().addr();
+                let range = range.start - base..range.end - base;
+                let handle = detach(py, || IpcHandle::new(&allocation, range)).or_raise()?;
+                (handle, allocation)
+            }
+            Some(Owner::Object(owner)) => {
+                let at = memory.context_device();
+                let foreign = || IpcHandle::of_foreign(at.context(), at.device(), range);
+                let (handle, export) = detach(py, foreign).or_raise()?;
+                // The export ends before the owner may free the memory.
+                (handle, Arc::new((export, owner)))
+            }
+            _ => {
+                return Err(PyValueError::new_err(
+                    "this is another process's memory: pass that process's handle on",
+                ));
+            }
+        };
         Ok(Self {
             handle,
-            state: Mutex::new(State::Open(Some(allocation))),
-        })
-    }
-
-    fn read(bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self {
-            handle: IpcHandle::from_bytes(bytes).or_raise()?,
-            state: Mutex::new(State::Open(None)),
+            state: Mutex::new(State::Open(Some(held))),
         })
     }
 
@@ -161,7 +166,10 @@ impl PyIpcHandle {
     /// 64
     #[staticmethod]
     fn from_bytes(handle_bytes: PyBackedBytes) -> PyResult<Self> {
-        Self::read(&handle_bytes)
+        Ok(Self {
+            handle: IpcHandle::from_bytes(&handle_bytes).or_raise()?,
+            state: Mutex::new(State::Open(None)),
+        })
     }
 
     /// The handle as bytes.
@@ -240,22 +248,24 @@ impl PyIpcHandle {
                 handle.get().handle.clone()
             }
             Err(_) => {
-                IpcHandle::from_bytes(&handle_bytes.extract::<PyBackedBytes>()?).or_raise()?
+                let bytes = handle_bytes.extract::<PyBackedBytes>().map_err(|_| {
+                    let class = class_name(handle_bytes);
+                    PyTypeError::new_err(format!(
+                        "handle_bytes must be bytes, a bytearray or an IPCMemoryHandle, not {class}"
+                    ))
+                })?;
+                IpcHandle::from_bytes(&bytes).or_raise()?
             }
         };
         let nbytes = match nbytes {
             None => handle.size(),
             Some(nbytes) => first(nbytes, handle.size())?,
         };
-        let device = device.filter(|device| !device.is_none());
         let binding = binding_or_default(py, device, "device")?;
-        let (context, device): (&Context, &Device) = (
-            binding.context_device().context(),
-            binding.context_device().device(),
-        );
+        let at = binding.context_device();
         let begun = Instant::now();
         let mapping = loop {
-            match detach(py, || handle.open(context, device)) {
+            match detach(py, || handle.open(at.context(), at.device())) {
                 Err(ipc::Error::Interrupted { .. }) if begun.elapsed() < ipc::ANSWER_TIMEOUT => {
                     py.check_signals()?;
                 }
@@ -322,108 +332,6 @@ impl PyIpcHandle {
         detach(py, || drop(state));
     }
 
-    /// Whether the handle object is closed.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> memory = zm.MemoryUSMDevice(64)
-    /// >>> handle = memory.ipc_handle()
-    /// >>> handle.closed
-    /// False
-    #[getter]
-    fn closed(&self) -> bool {
-        self.check_open().is_err()
-    }
-
-    /// The number of bytes that the handle covers.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> memory = zm.MemoryUSMDevice(64)
-    /// >>> handle = memory.ipc_handle()
-    /// >>> handle.nbytes
-    /// 64
-    #[getter]
-    fn nbytes(&self) -> usize {
-        self.handle.size()
-    }
-
-    /// The offset of its first byte in the driver's allocation, in bytes.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> memory = zm.MemoryUSMDevice(64)
-    /// >>> handle = memory.ipc_handle()
-    /// >>> memory[16:].ipc_handle().offset - handle.offset
-    /// 16
-    #[getter]
-    fn offset(&self) -> usize {
-        self.handle.offset()
-    }
-
-    /// Kind of the memory: 'shared', 'device' or 'host'.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> memory = zm.MemoryUSMDevice(64)
-    /// >>> handle = memory.ipc_handle()
-    /// >>> handle.usm_type
-    /// 'device'
-    #[getter]
-    fn usm_type(&self) -> &'static str {
-        self.handle.kind().name()
-    }
-
-    /// Level Zero's id of the allocation in the process that owns it.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> memory = zm.MemoryUSMDevice(64)
-    /// >>> handle = memory.ipc_handle()
-    /// >>> handle.allocation_id == memory[16:].ipc_handle().allocation_id
-    /// True
-    #[getter]
-    fn allocation_id(&self) -> u64 {
-        self.handle.allocation_id()
-    }
-
-    /// The `uuid.UUID` of the device that the memory is on.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> memory = zm.MemoryUSMDevice(64)
-    /// >>> handle = memory.ipc_handle()
-    /// >>> type(handle.device_uuid)
-    /// <class 'uuid.UUID'>
-    #[getter]
-    fn device_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let bytes = PyBytes::new(py, &self.handle.device_uuid());
-        py.import("uuid")?
-            .getattr("UUID")?
-            .call1((py.None(), bytes))
-    }
-
-    /// The id of the process that owns the memory.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> memory = zm.MemoryUSMDevice(64)
-    /// >>> handle = memory.ipc_handle()
-    /// >>> import os
-    /// >>> handle.pid == os.getpid()
-    /// True
-    #[getter]
-    fn pid(&self) -> u32 {
-        self.handle.process()
-    }
-
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         slf.get().check_open()?;
         Ok(slf)
@@ -464,6 +372,58 @@ impl PyIpcHandle {
             "IPCMemoryHandle(size={}, closed={closed})",
             IpcHandle::LENGTH
         )
+    }
+}
+
+getters! {
+    PyIpcHandle,
+    ">>> import zeusm.memory as zm\n\
+     >>> memory = zm.MemoryUSMDevice(64)\n\
+     >>> handle = memory.ipc_handle()";
+
+    /// Whether the handle object is closed.
+    "handle.closed" => "False"
+    fn closed(&self) -> bool {
+        self.check_open().is_err()
+    }
+
+    /// The number of bytes that the handle covers.
+    "handle.nbytes" => "64"
+    fn nbytes(&self) -> usize {
+        self.handle.size()
+    }
+
+    /// The offset of its first byte in the driver's allocation, in bytes.
+    "memory[16:].ipc_handle().offset - handle.offset" => "16"
+    fn offset(&self) -> usize {
+        self.handle.offset()
+    }
+
+    /// Kind of the memory: 'shared', 'device' or 'host'.
+    "handle.usm_type" => "'device'"
+    fn usm_type(&self) -> &'static str {
+        self.handle.kind().name()
+    }
+
+    /// Level Zero's id of the allocation in the process that owns it.
+    "handle.allocation_id == memory[16:].ipc_handle().allocation_id" => "True"
+    fn allocation_id(&self) -> u64 {
+        self.handle.allocation_id()
+    }
+
+    /// The `uuid.UUID` of the device that the memory is on.
+    "type(handle.device_uuid)" => "<class 'uuid.UUID'>"
+    fn device_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = PyBytes::new(py, &self.handle.device_uuid());
+        py.import("uuid")?
+            .getattr("UUID")?
+            .call1((py.None(), bytes))
+    }
+
+    /// The id of the process that owns the memory.
+    "import os\n>>> handle.pid == os.getpid()" => "True"
+    fn pid(&self) -> u32 {
+        self.handle.process()
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use crate::getters::getters;
 use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, Owner, PyMemory, Terms};
 use crate::resolve::QueueBinding;
 use zeusm::ipc::Mapping;
@@ -16,34 +17,21 @@ macro_rules! class {
         #[pyclass(extends = $base, module = "zeusm.memory", frozen)]
         pub(crate) struct $name;
 
-        #[pymethods]
-        impl $name {
+        getters! {
+            $name,
+            ">>> import zeusm.memory as zm\n\
+             >>> handle = zm.MemoryUSMDevice(64).ipc_handle()\n\
+             >>> opened = zm.IPCMemoryHandle.open(handle)";
+
             /// Whether the mapping is closed; the same as `closed`.
-            ///
-            /// Examples
-            /// --------
-            /// >>> import zeusm.memory as zm
-            /// >>> handle = zm.MemoryUSMDevice(64).ipc_handle()
-            /// >>> opened = zm.IPCMemoryHandle.open(handle)
-            /// >>> opened.close()
-            /// >>> opened.is_closed
-            /// True
-            #[getter]
+            "opened.is_closed" => "False"
             fn is_closed(slf: &Bound<'_, Self>) -> bool {
                 slf.as_super().as_super().get().pins.is_closed()
             }
 
             /// Kind of the memory in the process that owns it: 'shared', 'device' or 'host'. The kind in this process, which
             /// the class shows, may differ: Intel's driver opens shared memory as device memory.
-            ///
-            /// Examples
-            /// --------
-            /// >>> import zeusm.memory as zm
-            /// >>> handle = zm.MemoryUSMDevice(64).ipc_handle()
-            /// >>> with zm.IPCMemoryHandle.open(handle) as opened:
-            /// ...     opened.exported_usm_type
-            /// 'device'
-            #[getter]
+            "opened.exported_usm_type" => "'device'"
             fn exported_usm_type(slf: &Bound<'_, Self>) -> PyResult<&'static str> {
                 let memory = slf.as_super().as_super().get();
                 let kind = memory.exported_kind().unwrap_or(memory.kind);
@@ -52,34 +40,21 @@ macro_rules! class {
             }
 
             /// Size of the memory in bytes; 0 after closing.
-            ///
-            /// Examples
-            /// --------
-            /// >>> import zeusm.memory as zm
-            /// >>> handle = zm.MemoryUSMDevice(64).ipc_handle()
-            /// >>> opened = zm.IPCMemoryHandle.open(handle)
-            /// >>> opened.nbytes
-            /// 64
-            #[getter]
+            "opened.nbytes" => "64"
             fn nbytes(slf: &Bound<'_, Self>) -> usize {
                 let memory = slf.as_super().as_super().get();
                 memory.pins.pin().map_or(0, |_pin| memory.nbytes)
             }
 
             /// Size of the memory in bytes; 0 after closing.
-            ///
-            /// Examples
-            /// --------
-            /// >>> import zeusm.memory as zm
-            /// >>> handle = zm.MemoryUSMDevice(64).ipc_handle()
-            /// >>> opened = zm.IPCMemoryHandle.open(handle)
-            /// >>> opened.size
-            /// 64
-            #[getter]
+            "opened.size" => "64"
             fn size(slf: &Bound<'_, Self>) -> usize {
                 Self::nbytes(slf)
             }
+        }
 
+        #[pymethods]
+        impl $name {
             fn __len__(slf: &Bound<'_, Self>) -> usize {
                 Self::nbytes(slf)
             }

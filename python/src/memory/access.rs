@@ -16,7 +16,7 @@ use crate::in_flight::{self, InFlight};
 use crate::interpreter::{FREE_THREADED, detach};
 use crate::resolve::QueueBinding;
 use crate::transfer::Side;
-use zeusm::usm::UsmKind;
+use zeusm::usm::{UsmKind, is_suspended};
 use zeusm::{Error, Event};
 
 impl PyMemory {
@@ -28,6 +28,7 @@ impl PyMemory {
         self.after_sycl(py)?;
         self.after_in_flight_or_signal(py, touched)?;
         self.check_accessible()?;
+        self.check_has_memory()?;
         Ok(self.address.number())
     }
 
@@ -63,6 +64,7 @@ impl PyMemory {
     pub(crate) fn for_queue(&self, py: Python<'_>) -> PyResult<usize> {
         self.after_sycl(py)?;
         self.check_accessible()?;
+        self.check_has_memory()?;
         Ok(self.address.number())
     }
 
@@ -79,6 +81,7 @@ impl PyMemory {
     /// For an asynchronous operation, which waits for `wait_list` and for the memory's SYCL queue, whether that is in-order
     /// or not: users of that queue have no event of its work to pass as a dependency.
     pub(crate) fn for_async(&self, py: Python<'_>, wait_list: &mut WaitList) -> PyResult<usize> {
+        self.check_has_memory()?;
         if !self.export_state.is_shared() {
             return Ok(self.address.number());
         }
@@ -104,6 +107,7 @@ impl PyMemory {
     /// For other packages, which cannot wait for zeusm's events: waits for the operations in flight, and records that the
     /// memory is exported.
     pub(crate) fn for_export(&self, py: Python<'_>) -> PyResult<usize> {
+        self.check_has_memory()?;
         self.after_in_flight_or_signal(py, self.extent())?;
         self.export_state.mark_shared();
         Ok(self.address.number())
@@ -177,6 +181,15 @@ impl PyMemory {
         Ok(())
     }
 
+    /// Refuses memory of a pool that is suspended.
+    #[inline]
+    fn check_has_memory(&self) -> PyResult<()> {
+        if is_suspended(self.address.number()) {
+            return Err(Error::Suspended).or_raise();
+        }
+        Ok(())
+    }
+
     /// The events of zeusm's operations in flight on the bytes, without those of devices that are known to be lost.
     /// `interrupt` is called from time to time while another thread submits such an operation.
     fn in_flight(
@@ -203,7 +216,7 @@ impl PyMemory {
     /// Whether the host itself may copy to or from the memory, once no operation in flight uses the same bytes. If the driver
     /// migrates the memory, no operation may be in flight on others of its allocation either.
     pub(crate) fn allows_host_copy(&self) -> bool {
-        self.is_host_accessible() && !(self.migrates() && (FREE_THREADED || in_flight::any()))
+        self.kind.is_host_accessible() && !(self.migrates() && (FREE_THREADED || in_flight::any()))
     }
 
     /// Whether the driver migrates the memory between the host and the device, as a whole allocation: a host access to any of

@@ -121,16 +121,6 @@ impl PyMemory {
         Some(shared)
     }
 
-    /// The requested alignment in bytes; 0 for none.
-    pub(super) fn alignment(&self) -> usize {
-        self.terms.alignment()
-    }
-
-    /// Whether the host can access the memory.
-    pub(crate) fn is_host_accessible(&self) -> bool {
-        self.kind.is_host_accessible()
-    }
-
     pub(crate) fn context_device(&self) -> &Arc<ContextDevice> {
         self.binding.context_device()
     }
@@ -169,7 +159,7 @@ impl PyMemory {
 
     /// The kind that the context of a SYCL object reports; `None` when the memory is unknown in that context.
     pub(crate) fn kind_in(&self, syclobj: Option<&Bound<'_, PyAny>>) -> PyResult<Option<UsmKind>> {
-        let Some(syclobj) = syclobj.filter(|object| !object.is_none()) else {
+        let Some(syclobj) = syclobj else {
             return Ok(Some(self.kind));
         };
         let resolved = ResolvedSyclObject::read(syclobj, "syclobj")?;

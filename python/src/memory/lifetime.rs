@@ -15,6 +15,8 @@ use crate::errors::OrRaise;
 use crate::in_flight;
 use crate::interpreter::detach;
 use crate::pins::Close;
+use crate::recorded;
+use crate::resolve;
 use crate::shown::text;
 use crate::stacks;
 
@@ -97,6 +99,41 @@ impl PyMemory {
             }
             result => result,
         }
+    }
+
+    /// Has the memory freed, after its last reference is dropped or it is closed, when the work is complete that was submitted
+    /// to a SYCL queue until then: that of kernels on another queue than the memory's, which zeusm does not know of.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For memory of another package or process, and closed memory.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import dpctl, zeusm.memory as zm
+    /// >>> memory, queue = zm.MemoryUSMDevice(64), dpctl.SyclQueue("level_zero:gpu")
+    /// >>> memory.record_queue(queue)
+    fn record_queue(&self, queue: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _pin = self.pins.pin()?;
+        let binding = resolve::binding(queue, "queue")?;
+        let Some(queue) = binding.queue() else {
+            return Err(PyTypeError::new_err(
+                "queue must be a dpctl.SyclQueue: a context has no work of its own",
+            ));
+        };
+        let queue = queue.reference().clone();
+        let frees = self.context_device().frees().or_raise()?;
+        match &*self.owner.lock() {
+            Some(Owner::Allocation(memory)) => recorded::record(memory, frees, queue),
+            Some(Owner::Shared(memory)) => recorded::record(memory, frees, queue),
+            _ => {
+                return Err(PyValueError::new_err(
+                    "the memory belongs to another package or process, which frees it",
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {

@@ -30,7 +30,7 @@ impl PyMemory {
     /// The function that unpickles, and its arguments.
     fn reduced<'py>(slf: &Bound<'py, Self>, protocol: i32) -> PyResult<Bound<'py, PyAny>> {
         let (py, memory) = (slf.py(), slf.get());
-        let arguments = (slf, protocol, memory.alignment(), memory.kind.name());
+        let arguments = (slf, protocol, memory.terms.alignment(), memory.kind.name());
         // The module of the function that unpickles: cloudpickle, which Ray uses, copies a function whose module is not imported.
         py.import("zeusm.memory")?;
         let module = py.import("zeusm._pickling")?;

@@ -6,36 +6,13 @@ use pyo3::types::PyDict;
 
 use super::base::PyMemory;
 use super::owner::Owner;
+use crate::getters::getters;
 use crate::interpreter::{intern, size_alone};
 use crate::{dpctl, parse};
 use zeusm::usm::UsmKind;
 
 #[pymethods]
 impl PyMemory {
-    /// Size of the memory in bytes.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> zm.MemoryUSMDevice(1000).nbytes
-    /// 1000
-    #[getter]
-    fn nbytes(&self) -> usize {
-        self.nbytes
-    }
-
-    /// Size of the memory in bytes.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> zm.MemoryUSMDevice(1000).size
-    /// 1000
-    #[getter]
-    fn size(&self) -> usize {
-        self.nbytes
-    }
-
     /// Address of the first byte; 0 without bytes.
     #[getter]
     fn _pointer(&self, py: Python<'_>) -> PyResult<usize> {
@@ -65,55 +42,10 @@ impl PyMemory {
         }
     }
 
-    /// The `dpctl.SyclContext` that the memory is bound to.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> import dpctl
-    /// >>> isinstance(zm.MemoryUSMShared(8).sycl_context, dpctl.SyclContext)
-    /// True
-    #[getter]
-    fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.binding.queue() {
-            Some(queue) => queue.object().bind(py).getattr("sycl_context"),
-            None => self.context_device().new_sycl_context(py),
-        }
-    }
-
     /// The same as `sycl_context`.
     #[getter]
     fn _context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.sycl_context(py)
-    }
-
-    /// The `dpctl.SyclDevice` that the memory was allocated for.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> zm.MemoryUSMShared(8).sycl_device.backend.name
-    /// 'level_zero'
-    #[getter]
-    fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.binding.queue() {
-            Some(queue) => queue.object().bind(py).getattr("sycl_device"),
-            None => self.context_device().sycl_device(py),
-        }
-    }
-
-    /// A `dpctl.SyclQueue` of the memory's context and device: the one passed at construction, else dpctl's cached queue.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> memory = zm.MemoryUSMShared(8)
-    /// >>> memory.sycl_queue.sycl_context == memory.sycl_context
-    /// True
-    #[getter]
-    fn sycl_queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let queue = self.binding.queue_or_cached(py)?;
-        Ok(queue.object().clone_ref(py))
     }
 
     /// The same as `sycl_queue`.
@@ -192,6 +124,49 @@ impl PyMemory {
             "<zeusm USM-{} memory of {} bytes at {:#x}{closed}>",
             self.kind, self.nbytes, self.address
         )
+    }
+}
+
+getters! {
+    PyMemory,
+    ">>> import zeusm.memory as zm\n\
+     >>> memory = zm.MemoryUSMShared(8)";
+
+    /// Size of the memory in bytes.
+    "memory.nbytes" => "8"
+    fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// Size of the memory in bytes.
+    "memory.size" => "8"
+    fn size(&self) -> usize {
+        self.nbytes
+    }
+
+    /// The `dpctl.SyclContext` that the memory is bound to.
+    "memory.sycl_context == memory.sycl_queue.sycl_context" => "True"
+    fn sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.binding.queue() {
+            Some(queue) => queue.object().bind(py).getattr("sycl_context"),
+            None => self.context_device().new_sycl_context(py),
+        }
+    }
+
+    /// The `dpctl.SyclDevice` that the memory was allocated for.
+    "memory.sycl_device.backend.name" => "'level_zero'"
+    fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.binding.queue() {
+            Some(queue) => queue.object().bind(py).getattr("sycl_device"),
+            None => self.context_device().sycl_device(py),
+        }
+    }
+
+    /// A `dpctl.SyclQueue` of the memory's context and device: the one passed at construction, else dpctl's cached queue.
+    "memory.sycl_queue.sycl_context == memory.sycl_context" => "True"
+    fn sycl_queue(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let queue = self.binding.queue_or_cached(py)?;
+        Ok(queue.object().clone_ref(py))
     }
 }
 

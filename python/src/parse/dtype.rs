@@ -12,10 +12,12 @@ use crate::errors::Explain;
 use crate::imports;
 use crate::interpreter::intern;
 use crate::shown::naming;
-use zeusm::suai::{ElementType, Error, ItemType, MAX_DEPTH, MAX_FIELDS, Record, RecordField};
+use zeusm::suai::{
+    ElementType, Error, ItemType, MAX_DEPTH, MAX_FIELDS, Narrow, Record, RecordField,
+};
 
 const SUPPORTED: &str = "bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 and complex128 in this \
-                         machine's byte order, and records of these with at least one byte";
+                         machine's byte order, those of ml_dtypes that DLPack has, and records of these with at least one byte";
 
 /// Reads any object that NumPy accepts as a dtype; names like "float32" do not need NumPy.
 ///
@@ -25,7 +27,7 @@ pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ElementType> {
     let py = dtype.py();
     if let Ok(name) = dtype.cast::<PyString>()
         && let Some(item) =
-            ItemType::named(&name.to_string_lossy()).filter(|item| item.is_standard())
+            ItemType::named(&name.to_string_lossy()).filter(|item| is_supported(&(*item).into()))
     {
         return Ok(item.into());
     }
@@ -47,8 +49,14 @@ pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ElementType> {
             })?;
         Some(ElementType::Record(Arc::new(fields)))
     } else if dtype.getattr(intern!(py, "subdtype"))?.is_none() {
-        let text: String = dtype.getattr(intern!(py, "str"))?.extract()?;
-        text.parse().ok().map(ElementType::Item)
+        // Types of other packages have names of their own, and are untyped bytes otherwise.
+        let text = match dtype.getattr(intern!(py, "isbuiltin"))?.extract()? {
+            2 => dtype.getattr(intern!(py, "name"))?,
+            _ => dtype.getattr(intern!(py, "str"))?,
+        };
+        let text: String = text.extract()?;
+        let item = ItemType::named(&text).or_else(|| text.parse().ok());
+        item.map(ElementType::Item)
     } else {
         None
     };
@@ -59,7 +67,9 @@ pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ElementType> {
 pub(crate) fn is_supported(element: &ElementType) -> bool {
     match element {
         // Untyped bytes are not: NumPy's buffers of them have a format that it reads as a record without fields.
-        ElementType::Item(item) => item.is_standard() && item.order().is_native(),
+        ElementType::Item(item) => {
+            (item.is_standard() || item.narrow().is_some()) && item.order().is_native()
+        }
         // Elements without bytes cannot be counted from the size of the memory.
         ElementType::Record(record) => {
             let is_usable =
@@ -77,9 +87,28 @@ pub(crate) fn unsupported(element: &ElementType) -> String {
 /// The `numpy.dtype`.
 pub(crate) fn object<'py>(py: Python<'py>, element: &ElementType) -> PyResult<Bound<'py, PyAny>> {
     match element {
-        ElementType::Item(item) => imports::numpy(py)?.call_method1("dtype", (format!("{item}"),)),
+        ElementType::Item(item) => match item.narrow() {
+            Some(narrow) => of_ml_dtypes(py, narrow),
+            None => imports::numpy(py)?.call_method1("dtype", (format!("{item}"),)),
+        },
         ElementType::Record(record) => of_fields(&fields(py, record)?),
     }
+}
+
+/// The `numpy.dtype` of a type that NumPy has by `ml_dtypes` only.
+fn of_ml_dtypes(py: Python<'_>, narrow: Narrow) -> PyResult<Bound<'_, PyAny>> {
+    let numpy = imports::numpy(py)?;
+    let kind = py
+        .import("ml_dtypes")
+        .and_then(|it| it.getattr(narrow.name()));
+    let kind = kind.explain(py, |_| {
+        PyTypeError::new_err(format!(
+            "NumPy has no {}: install a version of ml_dtypes that has it, exchange the array by DLPack, or view its memory as uint{}",
+            narrow.name(),
+            narrow.size() * 8
+        ))
+    })?;
+    numpy.call_method1("dtype", (kind,))
 }
 
 /// The `numpy.dtype` of a list of fields; `numpy.dtype` itself would give padding a name.

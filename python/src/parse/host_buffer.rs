@@ -33,6 +33,12 @@ impl HostBuffer {
         Self::get(object, flags, "destination")
     }
 
+    /// A buffer to use in place.
+    pub(crate) fn in_place(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let flags = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_WRITABLE;
+        Self::get(object, flags, "buffer")
+    }
+
     fn get(object: &Bound<'_, PyAny>, flags: c_int, role: &str) -> PyResult<Self> {
         let py = object.py();
         let buffer = match Self::request(object, flags | ffi::PyBUF_FORMAT) {
@@ -103,6 +109,7 @@ fn refusal(object: &Bound<'_, PyAny>, role: &str, cause: PyErr) -> PyErr {
             Ok(None) if has_protocol => return cause,
             Ok(None) => "",
             Ok(Some(_)) if role == "source" => ": copy_from_device copies USM",
+            Ok(Some(_)) if role == "buffer" => ": it is USM already",
             Ok(Some(_)) => ": copy_to_device copies to USM",
             Err(raised) => return raised,
         };

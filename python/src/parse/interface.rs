@@ -43,27 +43,20 @@ pub(crate) fn read<'py>(
         interface: USM,
         fields: dictionary,
     };
-    let common = fields.common()?;
+    let mut common = fields.common()?;
     let from_buffer = !dictionary.contains(intern!(py, "data"))?;
-    let data = if from_buffer {
-        Some(own_buffer(object)?)
-    } else {
-        common.data
-    };
+    if from_buffer {
+        common.data = Some(own_buffer(object)?);
+    }
     // The specification uses both names, typedescr and, as NumPy, descr.
     let descr = match fields.record(intern!(py, "descr"))? {
         None => fields.record(intern!(py, "typedescr"))?,
         found => found,
     };
     let interface = Interface::read(&suai::Fields {
-        version: common.version,
-        pointer: data.map(|(pointer, _)| pointer),
-        flag: data.map(|(_, flag)| flag),
-        typestr: common.typestr.as_deref(),
         descr,
-        shape: common.shape.as_deref(),
-        strides: common.strides.as_deref(),
         offset: fields.integer(intern!(py, "offset"))?,
+        ..common.fields()
     })
     .map_err(malformed)?;
     let syclobj = fields
@@ -95,16 +88,12 @@ pub(crate) fn read_cuda(object: &Bound<'_, PyAny>) -> PyResult<Option<cuda::Inte
         fields: &as_dictionary(CUDA, value)?,
     };
     let common = fields.common()?;
-    let read = cuda::Interface::read(&cuda::Fields {
-        version: common.version,
-        pointer: common.data.map(|(pointer, _)| pointer),
-        read_only: common.data.is_some_and(|(_, read_only)| read_only),
-        typestr: common.typestr.as_deref(),
+    let found = suai::Fields {
         descr: fields.record(intern!(py, "descr"))?,
-        shape: common.shape.as_deref(),
-        strides: common.strides.as_deref(),
-        stream: fields.integer(intern!(py, "stream"))?,
-    });
+        ..common.fields()
+    };
+    let stream = fields.integer(intern!(py, "stream"))?;
+    let read = cuda::Interface::read(&found, stream);
     read.or_raise().map(Some)
 }
 
@@ -158,6 +147,20 @@ struct Common {
     typestr: Option<String>,
     shape: Option<Vec<i64>>,
     strides: Option<Vec<i64>>,
+}
+
+impl Common {
+    fn fields(&self) -> suai::Fields<'_> {
+        suai::Fields {
+            version: self.version,
+            pointer: self.data.map(|(pointer, _)| pointer),
+            flag: self.data.map(|(_, flag)| flag),
+            typestr: self.typestr.as_deref(),
+            shape: self.shape.as_deref(),
+            strides: self.strides.as_deref(),
+            ..suai::Fields::default()
+        }
+    }
 }
 
 impl<'py> Fields<'_, 'py> {

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyList, PyString, PyTuple};
+use pyo3::types::{PyInt, PyIterator, PyList, PyString, PyTuple};
 
 use crate::errors::Explain;
 use crate::shown::naming;
@@ -26,7 +26,8 @@ pub(crate) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64
             })
         })
     };
-    if value.is_instance_of::<PyString>() {
+    // The iteration over an integer would raise an error, which takes as long as all else.
+    if value.is_exact_instance_of::<PyInt>() || value.is_instance_of::<PyString>() {
         return integer(value).map(|size| vec![size]);
     }
     match value.try_iter() {

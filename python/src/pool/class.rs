@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
 use super::{PyPoolScope, PyPoolStatistics};
+use crate::getters::methods;
 use crate::interpreter::{attach, detach};
 use crate::parse::{number, usm_kind};
 use crate::resolve::{QueueBinding, binding_or_default};
@@ -19,7 +20,7 @@ use zeusm::usm::UsmKind;
 use zeusm::{Error, with_drops};
 use zeusm_process::Mutex;
 
-/// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None)
+/// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None, suspendable=False)
 /// --
 ///
 /// A pool of USM of one kind, in one context, for one device. Blocks return to the pool when they are freed, on any thread.
@@ -37,6 +38,8 @@ use zeusm_process::Mutex;
 ///     The maximum size of the cache of free large blocks in bytes; by default 512 MiB.
 /// first_slab, largest_slab : int, optional
 ///     The bounds in bytes of the slabs that small blocks are cut from; by default 64 KiB and 2 MiB.
+/// suspendable : bool
+///     Whether the pool can be suspended, for device memory only. Its memory cannot be shared with other processes.
 ///
 /// Examples
 /// --------
@@ -78,8 +81,9 @@ impl PyMemoryPool {
 impl PyMemoryPool {
     #[new]
     #[pyo3(signature = (
-        usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None
+        usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None, suspendable=false
     ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn make(
         py: Python<'_>,
         usm_type: &str,
@@ -88,8 +92,14 @@ impl PyMemoryPool {
         largest_cache: Option<&Bound<'_, PyAny>>,
         first_slab: Option<&Bound<'_, PyAny>>,
         largest_slab: Option<&Bound<'_, PyAny>>,
+        suspendable: bool,
     ) -> PyResult<Self> {
         let kind = usm_kind(usm_type)?;
+        if suspendable && kind != UsmKind::Device {
+            return Err(PyValueError::new_err(format!(
+                "a pool of USM-{kind} memory cannot be suspended: Level Zero gives back the physical memory of devices only"
+            )));
+        }
         let usual = Options::default();
         let options = Options {
             limit: number("limit", limit)?,
@@ -102,174 +112,20 @@ impl PyMemoryPool {
             },
         };
         let binding = binding_or_default(py, queue, "queue")?;
-        let provider = LevelZeroProvider::new(
+        let (context, device) = (
             binding.context_device().context(),
             binding.context_device().device(),
-            kind,
         );
+        let provider = if suspendable {
+            LevelZeroProvider::suspendable(context, device)
+        } else {
+            LevelZeroProvider::new(context, device, kind)
+        };
         Ok(Self {
             binding,
             pool: Pool::new(provider, options),
             callback: Some(Arc::default()),
         })
-    }
-
-    /// Kind of the memory: 'shared', 'device' or 'host'.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> pool.usm_type
-    /// 'shared'
-    #[getter]
-    fn usm_type(&self) -> &'static str {
-        self.kind().name()
-    }
-
-    /// Bytes of the blocks in use, rounded up to the pool's block sizes.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> pool.used_bytes()
-    /// 1024
-    fn used_bytes(&self) -> usize {
-        self.pool.statistics().used_bytes
-    }
-
-    /// Bytes held from Level Zero that are in no block in use.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> pool.free_bytes() == pool.total_bytes() - pool.used_bytes()
-    /// True
-    fn free_bytes(&self) -> usize {
-        self.pool.statistics().free_bytes
-    }
-
-    /// Bytes held from Level Zero, in use or not.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> pool.total_bytes() >= 1024
-    /// True
-    fn total_bytes(&self) -> usize {
-        self.pool.statistics().total_bytes
-    }
-
-    /// The current statistics.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> pool.statistics().requested_bytes
-    /// 1000
-    fn statistics(&self) -> PyPoolStatistics {
-        self.pool.statistics().into()
-    }
-
-    /// Resets the peak to the bytes in use.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> del memory
-    /// >>> pool.reset_peak()
-    /// >>> pool.statistics().peak_bytes
-    /// 0
-    fn reset_peak(&self) {
-        self.pool.reset_peak();
-    }
-
-    /// A context manager that counts the allocations within a `with` block.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> with pool.scope() as scope:
-    /// ...     more = pool.malloc(100)
-    /// >>> scope.report().used_count
-    /// 1
-    fn scope(&self) -> PyPoolScope {
-        PyPoolScope::new(&self.pool)
-    }
-
-    /// Frees unused memory until at most `keep` bytes are held; returns the number of bytes freed.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> del memory
-    /// >>> pool.trim(0) > 0, pool.total_bytes()
-    /// (True, 0)
-    #[pyo3(signature = (keep=None))]
-    fn trim(&self, py: Python<'_>, keep: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
-        let keep = number("keep", keep)?.unwrap_or(0);
-        let _scope = stacks::scope(py);
-        Ok(detach(py, || self.pool.trim(keep)))
-    }
-
-    /// Frees all unused memory; returns the number of bytes freed.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> del memory
-    /// >>> pool.free_all_blocks() > 0, pool.total_bytes()
-    /// (True, 0)
-    fn free_all_blocks(&self, py: Python<'_>) -> usize {
-        let _scope = stacks::scope(py);
-        detach(py, || self.pool.free_all_blocks())
-    }
-
-    /// The maximum number of bytes that the pool holds, in use or not; None for no limit.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> zm.MemoryPool("shared", limit=1 << 20).get_limit()
-    /// 1048576
-    fn get_limit(&self) -> Option<usize> {
-        self.pool.statistics().limit
-    }
-
-    /// Sets the maximum number of bytes that the pool holds, None for no limit. If more bytes are in use, the pool cannot
-    /// grow until enough of them are freed.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import zeusm.memory as zm
-    /// >>> pool = zm.MemoryPool("shared")
-    /// >>> memory = pool.malloc(1000)
-    /// >>> pool.set_limit(1 << 30)
-    /// >>> pool.get_limit() == 1 << 30
-    /// True
-    #[pyo3(signature = (size=None))]
-    fn set_limit(&self, py: Python<'_>, size: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let limit = number("size", size)?;
-        let _scope = stacks::scope(py);
-        detach(py, || self.pool.set_limit(limit));
-        Ok(())
     }
 
     /// Sets the failure callback: a function that is called with the number of bytes before an allocation fails, or None. If
@@ -344,6 +200,96 @@ impl PyMemoryPool {
             statistics.used_bytes,
             statistics.total_bytes
         )
+    }
+}
+
+methods! {
+    PyMemoryPool,
+    ">>> import zeusm.memory as zm\n\
+     >>> pool = zm.MemoryPool(\"shared\")\n\
+     >>> memory = pool.malloc(1000)";
+
+    /// Kind of the memory: 'shared', 'device' or 'host'.
+    "pool.usm_type" => "'shared'"
+    #[getter]
+    fn usm_type(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// Bytes of the blocks in use, rounded up to the pool's block sizes.
+    "pool.used_bytes()" => "1024"
+    fn used_bytes(&self) -> usize {
+        self.pool.statistics().used_bytes
+    }
+
+    /// Bytes held from Level Zero that are in no block in use.
+    "pool.free_bytes() == pool.total_bytes() - pool.used_bytes()" => "True"
+    fn free_bytes(&self) -> usize {
+        self.pool.statistics().free_bytes
+    }
+
+    /// Bytes held from Level Zero, in use or not.
+    "pool.total_bytes() >= 1024" => "True"
+    fn total_bytes(&self) -> usize {
+        self.pool.statistics().total_bytes
+    }
+
+    /// The current statistics.
+    "pool.statistics().requested_bytes" => "1000"
+    fn statistics(&self) -> PyPoolStatistics {
+        self.pool.statistics().into()
+    }
+
+    /// Resets the peak to the bytes in use.
+    "del memory\n\
+     >>> pool.reset_peak()\n\
+     >>> pool.statistics().peak_bytes" => "0"
+    fn reset_peak(&self) {
+        self.pool.reset_peak();
+    }
+
+    /// A context manager that counts the allocations within a `with` block.
+    "with pool.scope() as scope:\n\
+     ...     more = pool.malloc(100)\n\
+     >>> scope.report().used_count" => "1"
+    fn scope(&self) -> PyPoolScope {
+        PyPoolScope::new(&self.pool)
+    }
+
+    /// Frees unused memory until at most `keep` bytes are held; returns the number of bytes freed.
+    "del memory\n\
+     >>> pool.trim(0) > 0, pool.total_bytes()" => "(True, 0)"
+    #[pyo3(signature = (keep=None))]
+    fn trim(&self, py: Python<'_>, keep: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+        let keep = number("keep", keep)?.unwrap_or(0);
+        let _scope = stacks::scope(py);
+        Ok(detach(py, || self.pool.trim(keep)))
+    }
+
+    /// Frees all unused memory; returns the number of bytes freed.
+    "del memory\n\
+     >>> pool.free_all_blocks() > 0, pool.total_bytes()" => "(True, 0)"
+    fn free_all_blocks(&self, py: Python<'_>) -> usize {
+        let _scope = stacks::scope(py);
+        detach(py, || self.pool.free_all_blocks())
+    }
+
+    /// The maximum number of bytes that the pool holds, in use or not; None for no limit.
+    "pool.get_limit() is None" => "True"
+    fn get_limit(&self) -> Option<usize> {
+        self.pool.statistics().limit
+    }
+
+    /// Sets the maximum number of bytes that the pool holds, None for no limit. If more bytes are in use, the pool cannot
+    /// grow until enough of them are freed.
+    "pool.set_limit(1 << 30)\n\
+     >>> pool.get_limit() == 1 << 30" => "True"
+    #[pyo3(signature = (size=None))]
+    fn set_limit(&self, py: Python<'_>, size: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let limit = number("size", size)?;
+        let _scope = stacks::scope(py);
+        detach(py, || self.pool.set_limit(limit));
+        Ok(())
     }
 }
 

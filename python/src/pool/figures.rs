@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
+use crate::getters::getters;
 use zeusm::pool::{Pool, Report, Scope, Statistics};
 use zeusm::usm::LevelZeroProvider;
 use zeusm_process::Mutex;
@@ -11,24 +12,21 @@ use zeusm_process::Mutex;
 macro_rules! figures {
     (
         $(#[$documentation:meta])*
-        $class:ident, $name:literal, $from:ident,
-        { $($(#[$about:meta])* $field:ident: $type:ty,)* }
+        $class:ident, $name:literal, $from:ident, $first:literal,
+        { $($(#[$about:meta])* $example:literal => $result:literal $field:ident: $type:ty,)* }
     ) => {
         $(#[$documentation])*
         #[pyclass(name = $name, module = "zeusm.memory", frozen, eq)]
         #[derive(PartialEq)]
         pub(crate) struct $class($from);
 
+        getters! {
+            $class, $first;
+            $($(#[$about])* $example => $result fn $field(&self) -> $type { self.0.$field })*
+        }
+
         #[pymethods]
         impl $class {
-            $(
-                $(#[$about])*
-                #[getter]
-                fn $field(&self) -> $type {
-                    self.0.$field
-                }
-            )*
-
             fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
                 let figures = [$(
                     format!("{}={}", stringify!($field), slf.getattr(stringify!($field))?),
@@ -56,127 +54,46 @@ figures! {
     /// >>> pool.statistics() == zm.MemoryPool("shared").statistics()
     /// True
     PyPoolStatistics, "PoolStatistics", Statistics,
+    ">>> import zeusm.memory as zm\n\
+     >>> pool = zm.MemoryPool(\"shared\", limit=1 << 30)\n\
+     >>> memory = pool.malloc(1000)\n\
+     >>> figures = pool.statistics()",
     {
         /// Bytes of the blocks in use, rounded up to the pool's block sizes.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().used_bytes
-        /// 1024
+        "figures.used_bytes" => "1024"
         used_bytes: usize,
         /// Requested bytes of the blocks in use.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().requested_bytes
-        /// 1000
+        "figures.requested_bytes" => "1000"
         requested_bytes: usize,
         /// Blocks in use.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().used_count
-        /// 1
+        "figures.used_count" => "1"
         used_count: usize,
         /// The peak of `used_bytes` since the pool was made, or since the last `reset_peak`.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().peak_bytes
-        /// 1024
+        "figures.peak_bytes" => "1024"
         peak_bytes: usize,
         /// Bytes held from Level Zero, in use or not.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().total_bytes >= 1024
-        /// True
+        "figures.total_bytes >= 1024" => "True"
         total_bytes: usize,
         /// Bytes held from Level Zero that are in no block in use.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> figures = pool.statistics()
-        /// >>> figures.free_bytes == figures.total_bytes - figures.used_bytes
-        /// True
+        "figures.free_bytes == figures.total_bytes - figures.used_bytes" => "True"
         free_bytes: usize,
         /// The limit on `total_bytes`; None for no limit.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().limit
-        /// 1073741824
+        "figures.limit" => "1073741824"
         limit: Option<usize>,
         /// Allocations so far.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().allocations
-        /// 1
+        "figures.allocations" => "1"
         allocations: u64,
         /// Bytes of all allocations so far.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().allocated_bytes
-        /// 1024
+        "figures.allocated_bytes" => "1024"
         allocated_bytes: u64,
         /// Allocations that needed no call of Level Zero.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().hits
-        /// 0
+        "figures.hits" => "0"
         hits: u64,
         /// Allocations that needed a call of Level Zero.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().misses
-        /// 1
+        "figures.misses" => "1"
         misses: u64,
         /// Allocations that failed.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared", limit=1 << 30)
-        /// >>> memory = pool.malloc(1000)
-        /// >>> pool.statistics().failures
-        /// 0
+        "figures.failures" => "0"
         failures: u64,
     }
 }
@@ -193,94 +110,35 @@ figures! {
     /// >>> scope.report()
     /// PoolReport(used_bytes=1024, used_count=1, peak_bytes=1024, allocations=1, allocated_bytes=1024, hits=0, misses=1, failures=0)
     PyPoolReport, "PoolReport", Report,
+    ">>> import zeusm.memory as zm\n\
+     >>> pool = zm.MemoryPool(\"shared\")\n\
+     >>> with pool.scope() as scope:\n\
+     ...     memory = pool.malloc(1000)\n\
+     >>> report = scope.report()",
     {
         /// Bytes of allocated blocks minus bytes of freed blocks.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared")
-        /// >>> with pool.scope() as scope:
-        /// ...     memory = pool.malloc(1000)
-        /// >>> scope.report().used_bytes
-        /// 1024
+        "report.used_bytes" => "1024"
         used_bytes: i64,
         /// Allocated blocks minus freed blocks.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared")
-        /// >>> with pool.scope() as scope:
-        /// ...     memory = pool.malloc(1000)
-        /// >>> scope.report().used_count
-        /// 1
+        "report.used_count" => "1"
         used_count: i64,
         /// The peak of `used_bytes` within the scope.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared")
-        /// >>> with pool.scope() as scope:
-        /// ...     memory = pool.malloc(1000)
-        /// >>> scope.report().peak_bytes
-        /// 1024
+        "report.peak_bytes" => "1024"
         peak_bytes: i64,
         /// Allocations.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared")
-        /// >>> with pool.scope() as scope:
-        /// ...     memory = pool.malloc(1000)
-        /// >>> scope.report().allocations
-        /// 1
+        "report.allocations" => "1"
         allocations: u64,
         /// Bytes of all these allocations.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared")
-        /// >>> with pool.scope() as scope:
-        /// ...     memory = pool.malloc(1000)
-        /// >>> scope.report().allocated_bytes
-        /// 1024
+        "report.allocated_bytes" => "1024"
         allocated_bytes: u64,
         /// Allocations that needed no call of Level Zero.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared")
-        /// >>> with pool.scope() as scope:
-        /// ...     memory = pool.malloc(1000)
-        /// >>> scope.report().hits
-        /// 0
+        "report.hits" => "0"
         hits: u64,
         /// Allocations that needed a call of Level Zero.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared")
-        /// >>> with pool.scope() as scope:
-        /// ...     memory = pool.malloc(1000)
-        /// >>> scope.report().misses
-        /// 1
+        "report.misses" => "1"
         misses: u64,
         /// Allocations that failed.
-        ///
-        /// Examples
-        /// --------
-        /// >>> import zeusm.memory as zm
-        /// >>> pool = zm.MemoryPool("shared")
-        /// >>> with pool.scope() as scope:
-        /// ...     memory = pool.malloc(1000)
-        /// >>> scope.report().failures
-        /// 0
+        "report.failures" => "0"
         failures: u64,
     }
 }

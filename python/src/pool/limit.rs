@@ -58,7 +58,7 @@ pub(crate) fn set_memory_limit(
             let memory = detach(py, || device.memory_size());
             Some((fraction * memory as f64) as u64)
         }
-        None => number("limit", limit)?.map(|bytes| bytes as u64),
+        None => number("limit, unless it is a float,", limit)?.map(|bytes| bytes as u64),
     };
     device.set_memory_limit(limit);
     Ok(())

@@ -2,8 +2,10 @@
 
 mod class;
 mod figures;
+pub(crate) mod held;
 mod limit;
 mod source;
+mod suspend;
 
 pub(crate) use class::{PyMemoryPool, get_pool};
 pub(crate) use figures::{PyPoolReport, PyPoolScope, PyPoolStatistics};

@@ -27,6 +27,8 @@ pub(crate) struct ContextDevice {
     sycl: Result<ContextRef, String>,
     /// Made on first use.
     queue: OnceBox<Queue>,
+    /// The same for frees in the order of SYCL queues, which must not delay copies.
+    frees: OnceBox<Queue>,
     /// The device's DLPack number, queried on first use.
     pub(super) root: OnceBox<RootDevice>,
     /// The queue beside its own that may have work on host memory, once there is one; the same for all entries of a context.
@@ -158,14 +160,6 @@ impl ContextDevice {
         self.sycl.as_ref().is_ok_and(|known| known == context)
     }
 
-    /// Checks that memory can be allocated in a SYCL context.
-    ///
-    /// # Errors
-    /// [`Error::OtherRuntime`] when the SYCL runtime uses another Level Zero library.
-    pub(super) fn check_usable(context: &ContextRef) -> PyResult<()> {
-        driver_of(context).map(drop)
-    }
-
     /// A context of zeusm's own with the default device, without a SYCL context for the given reason.
     pub(super) fn without_sycl(reason: String) -> Result<Arc<Self>, Error> {
         let device = Runtime::get()?.default_device()?;
@@ -185,6 +179,7 @@ impl ContextDevice {
             is_first,
             sycl,
             queue: OnceBox::new(),
+            frees: OnceBox::new(),
             root: OnceBox::new(),
             host_queue: Arc::default(),
             cached_queue: OnceBox::new(),
@@ -322,6 +317,12 @@ impl ContextDevice {
             .get_or_try_init(|| Queue::new(&self.context, &self.device).map(Box::new))
     }
 
+    /// The queue for frees in the order of SYCL queues.
+    pub(crate) fn frees(&self) -> Result<&Queue, Error> {
+        self.frees
+            .get_or_try_init(|| Queue::new(&self.context, &self.device).map(Box::new))
+    }
+
     /// Whether no operation is in flight on that queue.
     pub(crate) fn is_settled(&self) -> bool {
         self.queue.get().is_none_or(|queue| queue.is_idle())
@@ -340,7 +341,7 @@ fn foreign(sycl: &ContextRef, native: sys::ze_context_handle_t) -> PyResult<Cont
 ///
 /// # Errors
 /// [`Error::OtherRuntime`] when the SYCL runtime uses another Level Zero library.
-fn driver_of(sycl: &ContextRef) -> PyResult<&'static Driver> {
+pub(super) fn driver_of(sycl: &ContextRef) -> PyResult<&'static Driver> {
     Runtime::get()
         .or_raise()?
         .driver_of(first_device(sycl)?)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 
+use super::context_device::driver_of;
 use super::{ContextDevice, QueueBinding, ResolvedSyclObject};
 use crate::dpctl::{Dpctl, device_reference, show_level_zero, warn_of_selector};
 use crate::errors::OrRaise;
@@ -119,8 +120,8 @@ fn default_queue(py: Python<'_>) -> PyResult<Result<Bound<'_, PyAny>, String>> {
     }
     let queue = dpctl.cached_queue(&device)?;
     let context = ResolvedSyclObject::of_queue(&queue)?.context;
-    Ok(match ContextDevice::check_usable(&context) {
+    Ok(match driver_of(&context) {
         Err(error) => Err(text(error.value(py))?),
-        Ok(()) => Ok(queue),
+        Ok(_) => Ok(queue),
     })
 }

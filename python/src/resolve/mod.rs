@@ -19,7 +19,7 @@ pub(crate) use context_device::ContextDevice;
 pub(crate) use default::{BindingRef, default_binding, pointer_attributes};
 pub(crate) use dlpack_device::{DlpackDevice, exchange_host_memory, root_device};
 pub(crate) use jax::of_jax;
-pub(crate) use queue_binding::QueueBinding;
+pub(crate) use queue_binding::{QueueBinding, forget};
 pub(crate) use sycl_object::{ResolvedSyclObject, invalid_argument};
 
 /// The queue binding of a SYCL object. `role` is the argument's name in messages.

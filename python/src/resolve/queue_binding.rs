@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 
 use super::ContextDevice;
 use crate::dpctl::SyclQueue;
-use crate::interpreter::ExitHook;
 use zeusm_process::SpinLock;
 
 /// A [`ContextDevice`] and its SYCL queue, if there is one. All memory of one queue shares one binding.
@@ -35,8 +34,7 @@ const MOST_TRIES: usize = 1000;
 /// Empties the cache when the interpreter exits. A SYCL context that is alive after that has kernels, which SYCL releases
 /// when their libraries are unloaded. Intel's driver no longer exists by then if it was loaded before SYCL, and the call
 /// crashes.
-#[pyfunction]
-fn forget() {
+pub(crate) fn forget() {
     EXITING.store(true, Ordering::Relaxed);
     // Without a GIL another thread may use it, for less than a microsecond unless the system interrupts the thread; or, in a
     // fork's child, a thread that the child does not have, for ever.
@@ -79,12 +77,8 @@ impl QueueBinding {
     }
 
     /// Adds the binding to the cache, unless the interpreter is exiting.
-    pub(super) fn remember(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
-        static EXIT_HOOK: ExitHook = ExitHook::new();
-        EXIT_HOOK.register(|| wrap_pyfunction!(forget, py))?;
-        let Some(queue) = self.queue() else {
-            return Ok(());
-        };
+    pub(super) fn remember(self: &Arc<Self>, py: Python<'_>) {
+        let Some(queue) = self.queue() else { return };
         let mut evicted = None; // Dropped after the lock, as the drop of a queue may run arbitrary code.
         let is_same = |binding: &Arc<Self>| binding.is_of(queue.object().bind(py));
         if let Some(mut remembered) = REMEMBERED.get_or_init(Box::default).try_lock()
@@ -98,7 +92,6 @@ impl QueueBinding {
             }
         }
         drop(evicted);
-        Ok(())
     }
 
     fn is_of(&self, object: &Bound<'_, PyAny>) -> bool {

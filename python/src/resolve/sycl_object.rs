@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyImportError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyString;
 
 use super::{ContextDevice, QueueBinding};
@@ -13,7 +12,7 @@ use crate::dpctl::{self, Dpctl, RawReference, SyclCapsule, SyclQueue};
 use crate::errors::{Explain, OrRaise, caused};
 use crate::interpreter::intern;
 use crate::shown::{class_name, naming, repr, text};
-use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
+use zeusm::sycl::{ContextRef, QueueRef};
 
 /// A SYCL object, resolved to references that zeusm owns.
 pub(crate) struct ResolvedSyclObject {
@@ -197,7 +196,7 @@ impl ResolvedSyclObject {
                     && Arc::ptr_eq(&self.context_device()?, context_device);
                 let binding = QueueBinding::new(Arc::clone(context_device), self.queue);
                 if may_recur {
-                    binding.remember(py)?;
+                    binding.remember(py);
                 }
                 Ok(binding)
             }
@@ -219,10 +218,11 @@ pub(crate) fn invalid_argument(role: &str, py: Python<'_>, error: PyErr) -> PyEr
 
 /// Whether the object is a device, or a filter string that selects one. A failure to make its queue is then not the string's.
 fn selects_device(object: &Bound<'_, PyAny>) -> bool {
-    match object.extract::<PyBackedStr>() {
-        Ok(filter) => DeviceRef::from_filter(&filter).is_ok(),
-        Err(_) => Dpctl::get(object.py())
-            .and_then(|dpctl| dpctl::is_of(object, &dpctl.device))
-            .unwrap_or(false),
+    let Ok(dpctl) = Dpctl::get(object.py()) else {
+        return false;
+    };
+    if object.is_instance_of::<PyString>() {
+        return dpctl.device.bind(object.py()).call1((object,)).is_ok();
     }
+    dpctl::is_of(object, &dpctl.device).unwrap_or(false)
 }

@@ -199,10 +199,10 @@ pub(crate) fn finish<T: Send + 'static>(
     size: usize,
     operands: T,
 ) -> PyResult<T> {
-    let Some(event) = visible.event() else {
+    let Some(event) = &visible.event else {
         return Ok(operands);
     };
-    let context_device = visible.context_device();
+    let context_device = visible.context_device;
     let interrupted = loop {
         match detach(py, || event.wait(Some(in_flight::SLICE))) {
             Ok(true) => return Ok(operands),
@@ -214,7 +214,7 @@ pub(crate) fn finish<T: Send + 'static>(
             // The queue waits once more, so that the operation is complete unless the device is lost.
             Err(cause) => {
                 match detach(py, || {
-                    context_device.queue()?.finish(&event, operation, size)
+                    context_device.queue()?.finish(event, operation, size)
                 }) {
                     Ok(()) => {
                         let device = format!("{}", context_device.device());
@@ -232,10 +232,11 @@ pub(crate) fn finish<T: Send + 'static>(
             }
         }
     };
-    // First, as the device still uses the operands, and the registration may fail.
-    drop(detach(py, || visible.retain(&event, operands)).or_raise()?);
-    if let Err(error) = in_flight::drain_at_exit(py) {
-        error.write_unraisable(py, None);
-    }
+    // The device still uses the operands.
+    let touched = visible.touched.to_vec();
+    let kept = detach(py, || {
+        in_flight::retain(context_device, event, touched, operands)
+    });
+    drop(kept.or_raise()?);
     Err(interrupted)
 }

@@ -40,7 +40,7 @@ pub(crate) unsafe fn copy_strided<T: Send + 'static>(
     operands: T,
 ) -> PyResult<T> {
     let (extent, size) = (layout.extent(), layout.nbytes());
-    let first = sides.strided.wrapping_add_signed(extent.start());
+    let first = sides.strided.wrapping_add_signed(extent.start);
     let touched = [range(first, extent.len()), range(sides.packed, size)];
     order(py, context_device, &touched)?;
     let mut visible = Visible::new(context_device, context_device, &touched);

@@ -45,16 +45,13 @@ pub(crate) unsafe fn submit_copy(
         return Ok(None);
     }
     // A deferred copy could not be replaced by a staged one if the driver turns out not to support it.
-    let waits_for_host = !before.is_submitted();
-    if !waits_for_host {
+    let direct = if before.is_submitted() {
         // An operation that has failed counts as submitted, too.
         before.check_submission()?;
-    }
-    let direct = if waits_for_host {
-        None
-    } else {
         // SAFETY: as above.
         unsafe { to.peer_copy_async_raw(pointer(destination), from, pointer(source), size) }?
+    } else {
+        None
     };
     let done = match &direct {
         Some(done) => done.clone(),
@@ -67,13 +64,7 @@ pub(crate) unsafe fn submit_copy(
                 before.check_submission()?;
                 let (destination, source) = (pointer(destination), pointer(source));
                 // SAFETY: as above.
-                unsafe {
-                    if waits_for_host {
-                        into.peer_copy_raw(destination, &out_of, source, size)
-                    } else {
-                        into.staged_copy_raw(destination, &out_of, source, size)
-                    }
-                }
+                unsafe { into.peer_copy_raw(destination, &out_of, source, size) }
             })?
         }
     };

@@ -1,6 +1,5 @@
 """`zeusm bench`: what operations cost on this machine, beside dpctl's."""
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -13,8 +12,9 @@ from collections.abc import Iterator
 import zeusm
 from zeusm._bench.alternate import alternate, medians
 from zeusm._bench.cases import Case, cases, peers
+from zeusm._commands.info import installed
+from zeusm._commands.run import failure
 from zeusm._pictures.text import scaled
-from zeusm._progress import progress
 
 NAME = "bench"
 HELP = (
@@ -34,17 +34,17 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def call(options: Namespace) -> int:
     if options.rounds < 1:
-        print(f"zeusm {NAME}: --rounds is {options.rounds}; at least 1 is needed", file=sys.stderr)
-        return 2
+        return failure(NAME, f"--rounds is {options.rounds}; at least 1 is needed", 2)
     load = os.getloadavg()[0]
     try:
         found = peers()
         work = list(cases(found))
     except (zeusm.LevelZeroError, ValueError) as error:
-        print(f"zeusm {NAME}: {error}", file=sys.stderr)
-        return 1
+        return failure(NAME, error, 1)
     start = time.monotonic()
-    figures = [measure(case, options.rounds) for case in progress(work, "measuring")]
+    if sys.stderr.isatty():
+        print(f"measuring {len(work)} operations", file=sys.stderr)
+    figures = [measure(case, options.rounds) for case in work]
     result = {
         "machine": machine(load),
         "rounds": options.rounds,
@@ -83,17 +83,10 @@ def machine(load: float) -> dict[str, object]:
         "load_before": round(load, 2),
         "python": platform.python_version(),
         "zeusm": zeusm.__version__,
-        "dpctl": version("dpctl"),
+        "dpctl": installed("dpctl"),
         "runtime": runtime.kind,
         "devices": list(runtime.device_names),
     }
-
-
-def version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def table(result: dict[str, object], *, has_dpctl: bool) -> Iterator[str]:

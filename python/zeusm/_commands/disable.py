@@ -2,7 +2,8 @@
 
 from argparse import ArgumentParser, Namespace
 
-from zeusm._commands.enable import failure, files
+from zeusm._commands.enable import files
+from zeusm._commands.run import failure
 
 NAME = "disable"
 HELP = "Take back `zeusm enable`."
@@ -18,7 +19,7 @@ def call(_options: Namespace) -> int:
         try:
             path.unlink()
         except OSError as error:
-            return failure(NAME, path, error)
+            return failure(NAME, f"{path}: {error.strerror}", 1)
         print(f"removed {path}")
     if not paths:
         print("zeusm is not enabled")

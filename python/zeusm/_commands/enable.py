@@ -1,12 +1,13 @@
 """`zeusm enable`: every interpreter of an environment imports zeusm before it looks for SYCL devices."""
 
 import site
-import sys
 import sysconfig
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 import zeusm_start
+
+from zeusm._commands.run import failure
 
 NAME = "enable"
 HELP = (
@@ -26,7 +27,7 @@ def call(_options: Namespace) -> int:
         draft.write_text(f"{zeusm_start.LINE}\n")
         draft.replace(path)
     except OSError as error:
-        return failure(NAME, path, error)
+        return failure(NAME, f"{path}: {error.strerror}", 1)
     print(f"zeusm is enabled by {path}")
     return 0
 
@@ -51,8 +52,3 @@ def files() -> list[Path]:
     """Return the path files that enable zeusm: one, or none, or one for the user beside that of the environment."""
     paths = [folder / zeusm_start.FILE for folder in folders()]
     return [path for path in paths if path.is_file()]
-
-
-def failure(name: str, path: Path, error: OSError) -> int:
-    print(f"zeusm {name}: {path}: {error.strerror}", file=sys.stderr)
-    return 1

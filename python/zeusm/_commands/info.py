@@ -10,7 +10,7 @@ from typing import Any
 import zeusm
 import zeusm.memory as zm
 from zeusm import _zeusm
-from zeusm._progress import progress
+from zeusm._commands.run import failure
 
 NAME = "info"
 HELP = "Print the versions, the runtime that serves and why, the devices, their memory, and the default pools."
@@ -28,8 +28,7 @@ def call(options: Namespace) -> int:
     try:
         found = gather()
     except (zeusm.LevelZeroError, ValueError) as error:
-        print(f"zeusm info: {error}", file=sys.stderr)
-        return 1
+        return failure(NAME, error, 1)
     if options.json:
         json.dump(found, sys.stdout, indent=2)
         print()
@@ -51,12 +50,7 @@ def gather() -> dict[str, Any]:
             "path": str(runtime.path),
             "reason": runtime.reason,
         },
-        "devices": [
-            device(index, name)
-            for index, name in progress(
-                list(enumerate(runtime.device_names)), "asking the devices for their memory"
-            )
-        ],
+        "devices": [device(index, name) for index, name in enumerate(runtime.device_names)],
         "pools": [pool(kind) for kind in KINDS],
     }
 

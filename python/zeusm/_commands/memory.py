@@ -2,15 +2,16 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from importlib import import_module
 from pathlib import Path
 
-from zeusm._output import replacing
+from zeusm._commands.run import failure
 from zeusm._pictures.file import HistoryError, load
 from zeusm._pictures.replay import replay
-from zeusm._progress import progress
 
 NAME = "memory"
 HELP = "Show an allocation history, as saved by zeusm.memory.record_history()."
+#: The modules of the formats, and the suffixes of their files.
 FORMATS = {"perfetto": ".trace.json", "pytorch": ".pickle", "flamegraph": ".svg"}
 
 
@@ -40,16 +41,17 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def call(options: Namespace) -> int:
     if getattr(options, "at", None) and options.to != "flamegraph":
-        return failure("--at is for flame graphs: the other formats have all moments")
+        return failure(NAME, "--at is for flame graphs: the other formats have all moments", 2)
     try:
-        for step in progress((read, follow, options.action), f"zeusm {NAME}"):
-            step(options)
+        read(options)
+        options.found = replay(options.tree)
+        options.action(options)
     except HistoryError as error:
-        return failure(f"{options.history}: {error}")
+        return failure(NAME, f"{options.history}: {error}", 2)
     except BrokenPipeError:
         raise  # The reader of the output wants no more.
     except OSError as error:
-        return failure(f"{error.filename or options.history}: {error.strerror or error}")
+        return failure(NAME, f"{error.filename or options.output}: {error.strerror or error}", 2)
     for dropped, what in (
         (options.tree.dropped, "events"),
         (options.tree.dropped_operations, "operations"),
@@ -71,36 +73,16 @@ def read(options: Namespace) -> None:
         raise HistoryError("the output would overwrite the history: give it another name by -o")
 
 
-def follow(options: Namespace) -> None:
-    options.found = replay(options.tree)
-
-
 def write_report(options: Namespace) -> None:
     from zeusm._pictures.page import page
 
-    text = page(options.found)
-    with replacing(str(options.output)) as draft:
-        Path(draft).write_text(text, encoding="utf-8")
+    options.output.write_text(page(options.found), encoding="utf-8")
 
 
 def write_export(options: Namespace) -> None:
-    with replacing(str(options.output)) as draft:
-        export(options, Path(draft))
-
-
-def export(options: Namespace, path: Path) -> None:
-    if options.to == "perfetto":
-        from zeusm._pictures import perfetto
-
-        perfetto.write(options.found, path)
-    elif options.to == "pytorch":
-        from zeusm._pictures import pytorch
-
-        pytorch.write(options.found, path)
-    else:
-        from zeusm._pictures import flamegraph
-
-        flamegraph.write(options.found, path, at_peak=options.at == "peak")
+    keywords = {"at_peak": options.at == "peak"} if options.to == "flamegraph" else {}
+    write = import_module(f"zeusm._pictures.{options.to}").write
+    write(options.found, options.output, **keywords)
 
 
 def beside(options: Namespace) -> Path:
@@ -108,8 +90,3 @@ def beside(options: Namespace) -> Path:
     path: Path = options.history
     stem = path.name.removesuffix(".gz").removesuffix(".json")
     return path.with_name(stem + (FORMATS[options.to] if "to" in options else ".html"))
-
-
-def failure(reason: str) -> int:
-    print(f"zeusm {NAME}: {reason}", file=sys.stderr)
-    return 2

@@ -34,12 +34,8 @@ def install(machine: Machine, package: str, *, again: bool) -> tuple[str | None,
 def os_release(machine: Machine) -> dict[str, str]:
     """Return the fields of `os-release`."""
     text = machine.read("/etc/os-release") or machine.read("/usr/lib/os-release") or ""
-    fields = {}
-    for line in text.splitlines():
-        name, equals, value = line.partition("=")
-        if equals and not name.startswith("#"):
-            try:
-                fields[name.strip()] = "".join(shlex.split(value))
-            except ValueError:  # A quote that is not closed.
-                fields[name.strip()] = value
-    return fields
+    try:
+        items = shlex.split(text, comments=True)
+    except ValueError:  # A quote that is not closed.
+        return {}
+    return {name: value for name, _, value in (item.partition("=") for item in items)}

@@ -1,12 +1,12 @@
 """The Level Zero loader, and Intel's driver behind it. Each is opened in a new process."""
 
-import json
 from collections.abc import Iterator
 
 from zeusm._doctor import distribution
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.gpu import WSL_NODE, gpus
-from zeusm._doctor.machine import Machine, last_line
+from zeusm._doctor.machine import Machine
+from zeusm._doctor.sycl import ask
 
 LOADER = "libze_loader.so.1"
 DRIVER = "libze_intel_gpu.so.1"
@@ -17,8 +17,7 @@ import ctypes, json, struct, sys
 try:
     library = ctypes.CDLL({name!r})
 except OSError as error:
-    print(json.dumps({{"error": str(error)}}))
-    sys.exit()
+    sys.exit(str(error))
 paths = [line.split()[-1] for line in open("/proc/self/maps") if {stem!r} in line]
 version = None
 if hasattr(library, "zelLoaderGetVersions"):
@@ -33,16 +32,6 @@ print(json.dumps({{"path": paths[0] if paths else {name!r}, "version": version}}
 """
 
 
-def open_library(machine: Machine, name: str) -> dict[str, str | None]:
-    """Return the library's path and version, or the error."""
-    run = machine.run(OPEN.format(name=name, stem=name.split(".")[0]))
-    lines = run.stdout.strip().splitlines()
-    if run.returncode or not lines:
-        return {"error": last_line(run)}
-    found: dict[str, str | None] = json.loads(lines[-1])
-    return found
-
-
 def find_loader(machine: Machine) -> Iterator[Finding]:
     """Open the Level Zero loader."""
     yield find(machine, "Level Zero loader", LOADER, "libze1")
@@ -54,9 +43,9 @@ def find_driver(machine: Machine) -> Iterator[Finding]:
 
 
 def find(machine: Machine, step: str, name: str, package: str) -> Finding:
-    found = open_library(machine, name)
-    if (error := found.get("error")) is None:
-        version = f", version {found['version']}" if found.get("version") else ""
+    found, error = ask(machine, OPEN.format(name=name, stem=name.split(".")[0]))
+    if found is not None:
+        version = f", version {found['version']}" if found["version"] else ""
         return Finding(step, State.OK, f"{found['path']}{version}")
     is_missing = error.startswith(f"{name}: cannot open shared object file")
     is_wsl = machine.path(WSL_NODE).exists()

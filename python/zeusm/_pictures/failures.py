@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from zeusm._pictures.file import Failure
 from zeusm._pictures.moments import Holder, holders
-from zeusm._pictures.replay import Intervals, Replay
+from zeusm._pictures.replay import Interval, Replay, live_at
 
 
 @dataclass(slots=True)
@@ -41,21 +41,20 @@ def remedy(replay: Replay, failure: Failure) -> Remedy | None:
     row = failure.event
     if row < 0:
         return None
-    events, blocks, regions = replay.history.events, replay.blocks, replay.regions
+    events = replay.history.events
     place = replay.places.index((events.kind[row], events.device[row]))
     asked = events.size[row]
     limit, need = excess(failure) or (None, asked - max(failure.free, 0))
     pool = events.pool[row] if limit is not None else -1
 
-    def counts(intervals: Intervals, number: int) -> bool:
-        return intervals.place[number] == place and pool in (-1, intervals.pool[number])
+    def counted(intervals: list[Interval]) -> list[Interval]:
+        live = live_at(intervals, row)
+        return [each for each in live if each.place == place and pool in (-1, each.pool)]
 
-    live = [number for number in blocks.live_at(row) if counts(blocks, number)]
-    held = [number for number in regions.live_at(row) if counts(regions, number)]
-    found = holders(replay, live)
+    live = counted(replay.blocks)
     stacks: list[Holder] = []
     room = 0
-    for holder in found:
+    for holder in holders(live):
         if room >= need:
             break
         stacks.append(holder)
@@ -68,7 +67,7 @@ def remedy(replay: Replay, failure: Failure) -> Remedy | None:
         limit=limit,
         stacks=stacks,
         is_enough=room >= need,
-        pinned=pinned(replay, held, live, need),
+        pinned=pinned(counted(replay.regions), live, need),
     )
 
 
@@ -84,32 +83,27 @@ def excess(failure: Failure) -> tuple[int, int] | None:
     return limit, size + held - limit
 
 
-def pinned(replay: Replay, held: list[int], live: list[int], need: int) -> Pinned | None:
+def pinned(held: list[Interval], live: list[Interval], need: int) -> Pinned | None:
     """The slabs with the fewest bytes in use for their size that have `need` bytes together."""
-    regions, blocks = replay.regions, replay.blocks
-    inside: dict[int, list[int]] = {number: [] for number in held}
-    for number in live:
-        region = replay.region_of[number]
-        if region in inside:
-            inside[region].append(number)
-
-    def used(region: int) -> int:
-        return sum(blocks.size[number] for number in inside[region])
-
-    partly = [region for region in inside if used(region) * 2 < regions.size[region]]
-    partly.sort(key=lambda region: (used(region) / regions.size[region], -regions.size[region]))
-    chosen: list[int] = []
+    inside: dict[Interval, list[Interval]] = {region: [] for region in held}
+    for block in live:
+        if block.region in inside:
+            inside[block.region].append(block)
+    used = {region: sum(block.size for block in blocks) for region, blocks in inside.items()}
+    partly = [region for region in held if used[region] * 2 < region.size]
+    partly.sort(key=lambda region: (used[region] / region.size, -region.size))
+    chosen: list[Interval] = []
     for region in partly:
-        if sum(regions.size[each] for each in chosen) >= need:
+        if sum(each.size for each in chosen) >= need:
             break
         chosen.append(region)
     if not chosen:
         return None
-    within = [number for region in chosen for number in inside[region]]
+    within = [block for region in chosen for block in inside[region]]
     return Pinned(
         slabs=len(chosen),
-        size=sum(regions.size[region] for region in chosen),
+        size=sum(region.size for region in chosen),
         blocks=len(within),
-        used=sum(blocks.size[number] for number in within),
-        holders=holders(replay, within),
+        used=sum(block.size for block in within),
+        holders=holders(within),
     )

@@ -8,9 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-FORMAT = "zeusm-memory-history"
-VERSION = 1
-ACTIONS = ("allocate", "free", "reserve", "release", "trim", "fail")
+from zeusm._history import FORMAT, VERSION
 
 Json = Any
 Record = TypeVar("Record")
@@ -20,44 +18,40 @@ class HistoryError(ValueError):
     """The file is no history that this version can read; the message is the reason."""
 
 
-@dataclass(slots=True)
-class Events:
-    """What happened, a row for each event; `action` indexes `History.actions`."""
+@dataclass
+class Memory:
+    """The columns of each table of memory."""
 
-    time: list[int]
-    action: list[int]
     address: list[int]
     size: list[int]
     kind: list[int]
     device: list[int]
     pool: list[int]
+
+
+@dataclass
+class Events(Memory):
+    """What happened, a row for each event; `action` indexes `History.actions`."""
+
+    time: list[int]
+    action: list[int]
     thread: list[int]
     stack: list[int]
     hit: list[int]
 
 
-@dataclass(slots=True)
-class Blocks:
+@dataclass
+class Blocks(Memory):
     """The blocks that are live at the end; time and stack are -1 for those made before the recording."""
 
-    address: list[int]
-    size: list[int]
-    kind: list[int]
-    device: list[int]
-    pool: list[int]
     stack: list[int]
     time: list[int]
 
 
-@dataclass(slots=True)
-class Slabs:
+@dataclass
+class Slabs(Memory):
     """The memory that the pools hold at the end; `block` is the size class, 0 for a single block."""
 
-    address: list[int]
-    size: list[int]
-    kind: list[int]
-    device: list[int]
-    pool: list[int]
     used: list[int]
     block: list[int]
 
@@ -120,7 +114,7 @@ class History:
     failures: list[Failure]
     blocks: Blocks
     slabs: Slabs
-    operations: Operations | None
+    operations: Operations
     dropped: int
     dropped_operations: int
 
@@ -215,12 +209,9 @@ def parse(tree: Json) -> History:
         failures=[failure(each, len(events.time)) for each in branch(tree, "failures", list)],
         blocks=columns(tree, "blocks", Blocks, bounds),
         slabs=columns(tree, "slabs", Slabs, bounds),
-        operations=columns(tree, "operations", Operations, bounds)
-        if "operations" in tree
-        else None,
+        operations=columns(tree, "operations", Operations, bounds),
         dropped=whole(tree, "dropped", 0),
-        # Files of zeusm before operations were recorded lack it.
-        dropped_operations=whole({"dropped_operations": 0, **tree}, "dropped_operations", 0),
+        dropped_operations=whole(tree, "dropped_operations", 0),
     )
 
 

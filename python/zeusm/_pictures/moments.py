@@ -1,9 +1,10 @@
 """Who held memory at a moment: the peaks, the end, and the stacks by bytes."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from zeusm._pictures.replay import Replay
+from zeusm._pictures.replay import Interval, Replay, live_at
 
 
 @dataclass(slots=True)
@@ -26,16 +27,13 @@ class Moment:
     holders: list[Holder]
 
 
-def holders(replay: Replay, numbers: list[int]) -> list[Holder]:
+def holders(blocks: Iterable[Interval]) -> list[Holder]:
     """Sum up blocks by their stacks and places, most bytes first."""
     found: dict[tuple[int, int], Holder] = {}
-    blocks = replay.blocks
-    for number in numbers:
-        key = blocks.stack[number], blocks.place[number]
-        holder = found.get(key)
-        if holder is None:
-            holder = found[key] = Holder(*key, 0, 0)
-        holder.size += blocks.size[number]
+    for block in blocks:
+        key = block.stack, block.place
+        holder = found.setdefault(key, Holder(*key, 0, 0))
+        holder.size += block.size
         holder.blocks += 1
     return sorted(
         found.values(), key=lambda each: (-each.size, -each.blocks, each.stack, each.place)
@@ -44,24 +42,17 @@ def holders(replay: Replay, numbers: list[int]) -> list[Holder]:
 
 def moment(replay: Replay, row: int, place: int | None = None) -> Moment:
     """The blocks that are live after a row, of one place or of all."""
-    blocks = replay.blocks
-    numbers = [
-        number for number in blocks.live_at(row) if place is None or blocks.place[number] == place
-    ]
-    held = sum(blocks.size[number] for number in numbers)
-    return Moment(row, held, len(numbers), holders(replay, numbers))
+    live = [block for block in live_at(replay.blocks, row) if place in (None, block.place)]
+    return Moment(row, sum(block.size for block in live), len(live), holders(live))
 
 
-def own_peaks(replay: Replay, group: Callable[[int], int]) -> dict[int, int]:
-    """The most bytes that each group of blocks held at once."""
-    blocks = replay.blocks
-    level: dict[int, int] = {}
-    for number in blocks.live_at(-1):
-        level[group(number)] = level.get(group(number), 0) + blocks.size[number]
+def own_peaks(replay: Replay) -> dict[int, int]:
+    """The most bytes that the blocks of each stack held at once."""
+    level: Counter[int] = Counter()
+    for block in live_at(replay.blocks, -1):
+        level[block.stack] += block.size
     most = dict(level)
-    for _row, number, sign in replay.changes:
-        key = group(number)
-        now = level[key] = level.get(key, 0) + sign * blocks.size[number]
-        if now > most.get(key, 0):
-            most[key] = now
+    for _row, sign, block in replay.changes:
+        level[block.stack] += sign * block.size
+        most[block.stack] = max(most.get(block.stack, 0), level[block.stack])
     return most

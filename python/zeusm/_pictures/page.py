@@ -15,7 +15,7 @@ from string import Template
 from zeusm._pictures import tables
 from zeusm._pictures.file import History
 from zeusm._pictures.moments import own_peaks
-from zeusm._pictures.replay import Intervals, Replay, finder
+from zeusm._pictures.replay import Interval, Replay, finder
 
 ASSETS = files("zeusm._pictures") / "assets"
 SCRIPTS = ("data.js", "view.js", "overtime.js", "blocks.js", "main.js")
@@ -95,25 +95,18 @@ def columns(replay: Replay, starts: list[int], positions: list[int]) -> dict[str
         index = bisect_right(starts, address) - 1
         return positions[index] + address - starts[index]
 
-    def of(intervals: Intervals) -> Columns:
-        return {
-            "size": ("d", intervals.size),
-            "position": ("d", [position(address) for address in intervals.address]),
-            "first": ("i", intervals.first),
-            "last": ("i", intervals.last),
+    def of(intervals: list[Interval], **more: str) -> Columns:
+        codes = {"size": "d", "first": "i", "last": "i", **more}
+        found = {
+            name: (code, [getattr(each, name) for each in intervals])
+            for name, code in codes.items()
         }
+        return found | {"position": ("d", [position(each.address) for each in intervals])}
 
-    blocks, slabs, live = replay.blocks, history.slabs, inside_slabs(history)
+    slabs, live = history.slabs, inside_slabs(history)
     return {
         "event": {"time": ("d", replay.time)},
-        "block": {
-            **of(blocks),
-            "address": ("Q", blocks.address),
-            "place": ("i", blocks.place),
-            "stack": ("i", blocks.stack),
-            "thread": ("i", blocks.thread),
-            "hit": ("b", blocks.hit),
-        },
+        "block": of(replay.blocks, address="Q", place="i", stack="i", thread="i", hit="b"),
         "region": of(replay.regions),
         "slab": {
             "address": ("Q", slabs.address),
@@ -142,18 +135,14 @@ def rows_of(history: History, action: str) -> list[int]:
 
 def top_stacks(replay: Replay) -> list[int]:
     """The stacks that held most at their own peaks."""
-    most = own_peaks(replay, lambda number: replay.blocks.stack[number])
+    most = own_peaks(replay)
     return sorted(most, key=lambda stack: (-most[stack], stack))[:STACKS]
 
 
 def spans(replay: Replay) -> list[tuple[int, int]]:
     """The ranges of addresses that memory was in at any time, without those between them."""
     found: list[tuple[int, int]] = []
-    pairs = [
-        (address, address + size)
-        for intervals in (replay.regions, replay.blocks)
-        for address, size in zip(intervals.address, intervals.size, strict=True)
-    ]
+    pairs = ((each.address, each.address + each.size) for each in replay.regions + replay.blocks)
     for start, end in sorted(pairs):
         if found and start <= found[-1][1]:
             found[-1] = found[-1][0], max(found[-1][1], end)

@@ -4,12 +4,11 @@ trims, slices for operations."""
 import gzip
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from zeusm._pictures.file import History, Operations
-from zeusm._pictures.replay import Intervals, Replay, changes
+from zeusm._pictures.replay import Interval, Replay, changes, live_at
 from zeusm._pictures.text import frame, frames, size
 
 Event = dict[str, object]
@@ -44,25 +43,19 @@ def trace(replay: Replay) -> Iterator[Event]:
                 args_of = {"bytes": level}
                 yield {"ph": "C", "name": track, **process, "ts": time / 1000, "args": args_of}
     yield from instants(replay)
-    if history.operations is not None:
-        yield from slices(history, history.operations)
+    yield from slices(history)
 
 
-def levels(replay: Replay, intervals: Intervals, place: int) -> Iterator[tuple[int, int]]:
+def levels(replay: Replay, intervals: list[Interval], place: int) -> Iterator[tuple[int, int]]:
     """Time and bytes, at the beginning and after each time of a change."""
-    level = sum(
-        intervals.size[number]
-        for number in intervals.live_at(-1)
-        if intervals.place[number] == place
-    )
+    intervals = [each for each in intervals if each.place == place]
+    level = sum(each.size for each in live_at(intervals, -1))
     last = 0, level
-    for row, number, sign in changes(intervals, replay.rows):
-        if intervals.place[number] != place:
-            continue
+    for row, sign, each in changes(intervals, replay.rows):
         time = replay.time[row]
         if time != last[0]:
             yield last
-        level += sign * intervals.size[number]
+        level += sign * each.size
         last = time, level
     yield last
 
@@ -93,12 +86,13 @@ def instants(replay: Replay) -> Iterator[Event]:
         }
 
 
-def slices(history: History, operations: Operations) -> Iterator[Event]:
+def slices(history: History) -> Iterator[Event]:
     """A slice for each operation. The slices of a track do not overlap."""
-    for number, track in enumerate(tracks(operations), len(history.threads) + 1):
-        args: Event = {"name": track.name()}
+    operations = history.operations
+    for number, rows in enumerate(tracks(operations), len(history.threads) + 1):
+        args: Event = {"name": title(operations, rows)}
         yield {"ph": "M", "name": "thread_name", "pid": history.pid, "tid": number, "args": args}
-        for row in track.rows:
+        for row in rows:
             yield {
                 "ph": "X",
                 "name": operations.name[row],
@@ -110,48 +104,35 @@ def slices(history: History, operations: Operations) -> Iterator[Event]:
             }
 
 
-@dataclass(slots=True)
-class Track:
-    device: int
-    queues: list[int]
-    rows: list[int]
-    end: int
-
-    def name(self) -> str:
-        numbers = sorted(set(self.queues))
-        if len(numbers) == 1:
-            return f"device {self.device}, queue {numbers[0]}"
-        return f"device {self.device}, {len(numbers)} queues from {numbers[0]} to {numbers[-1]}"
+def title(operations: Operations, rows: list[int]) -> str:
+    device, queues = operations.device[rows[0]], sorted({operations.queue[row] for row in rows})
+    if len(queues) == 1:
+        return f"device {device}, queue {queues[0]}"
+    return f"device {device}, {len(queues)} queues from {queues[0]} to {queues[-1]}"
 
 
-def tracks(operations: Operations) -> list[Track]:
-    """A track for each queue, or for several queues of a device after each other: staged copies have queues of their own."""
-    found: list[Track] = []
-    for rows in runs(operations):
-        device, queue = operations.device[rows[0]], operations.queue[rows[0]]
-        begin = operations.time[rows[0]]
-        for track in found:
-            if track.device == device and track.end <= begin:
-                break
-        else:
-            track = Track(device, [], [], 0)
-            found.append(track)
-        track.queues.append(queue)
-        track.rows += rows
-        track.end = operations.time[rows[-1]] + operations.duration[rows[-1]]
-    return found
+def tracks(operations: Operations) -> list[list[int]]:
+    """The rows of each track: of a queue, or of several queues of a device after each other: staged copies have queues of
+    their own. A queue whose operations overlap has several tracks."""
+    device, queue, time = operations.device, operations.queue, operations.time
+    rows = [[row] for row in sorted(range(len(time)), key=time.__getitem__)]
+    runs = joined(operations, rows, lambda row: (device[row], queue[row]))
+    return joined(operations, runs, lambda row: device[row])
 
 
-def runs(operations: Operations) -> list[list[int]]:
-    """The rows of each queue by time, without overlaps: a queue whose operations overlap has several runs."""
-    found: dict[tuple[int, int], list[list[int]]] = {}
-    for row in sorted(range(len(operations.time)), key=lambda row: operations.time[row]):
-        lanes = found.setdefault((operations.device[row], operations.queue[row]), [])
+def joined(
+    operations: Operations, parts: list[list[int]], group: Callable[[int], object]
+) -> list[list[int]]:
+    """Join the rows of one group that follow each other without overlaps, by the times of their beginnings."""
+    found: dict[object, list[list[int]]] = {}
+    for part in parts:
+        lanes = found.setdefault(group(part[0]), [])
         for lane in lanes:
-            if operations.time[lane[-1]] + operations.duration[lane[-1]] <= operations.time[row]:
-                lane.append(row)
+            end = operations.time[lane[-1]] + operations.duration[lane[-1]]
+            if end <= operations.time[part[0]]:
+                lane += part
                 break
         else:
-            lanes.append([row])
+            lanes.append(list(part))
     every = [lane for lanes in found.values() for lane in lanes]
     return sorted(every, key=lambda rows: operations.time[rows[0]])

@@ -7,11 +7,11 @@ holes as inactive blocks, to follow each other without gaps. Its numbers are Jav
 
 import pickle
 from collections.abc import Callable
-from dataclasses import fields
+from copy import copy
 from functools import cache
 from pathlib import Path
 
-from zeusm._pictures.replay import Intervals, Replay, finder
+from zeusm._pictures.replay import Interval, Replay, finder, live_at
 from zeusm._pictures.text import frames
 
 Tree = dict[str, object]
@@ -31,11 +31,11 @@ def write(replay: Replay, path: Path) -> None:
 def snapshot(replay: Replay) -> Tree:
     """The tree that the viewer reads."""
     stacks = frames_of(replay)
-    segments, within = enclose(replay)
+    segments = enclose(replay)
     names = {f"device {place}": replay.place_name(place) for place in range(len(replay.places))}
     return {
-        "segments": at_the_end(replay, segments, within, stacks),
-        "device_traces": traces(replay, segments, stacks),
+        "segments": at_the_end(replay, segments, stacks),
+        "device_traces": traces(replay, list(segments.values()), stacks),
         "allocator_settings": {"zeusm": replay.history.zeusm, **names},
     }
 
@@ -58,31 +58,27 @@ def shown(address: int) -> int:
     return address if address < EXACT else address & (1 << 48) - 1
 
 
-def enclose(replay: Replay) -> tuple[Intervals, list[int]]:
-    """The segments, and that of each block: its region, or one of its own. A segment lasts as long as its blocks."""
-    blocks, regions = replay.blocks, replay.regions
-    columns = [field.name for field in fields(Intervals)]
-    found = Intervals(**{name: list(getattr(regions, name)) for name in columns})
-    within = list(replay.region_of)
-    for number, region in enumerate(within):
-        if region >= 0:
-            found.last[region] = max(found.last[region], blocks.last[number])
-            continue
-        within[number] = len(found)
-        for name in columns:
-            getattr(found, name).append(getattr(blocks, name)[number])
-    return found, within
+def enclose(replay: Replay) -> dict[Interval, Interval]:
+    """The segments by their regions or, of blocks without a region, by the block. A segment lasts as long as its blocks."""
+    found = {region: copy(region) for region in replay.regions}
+    for block in replay.blocks:
+        if block.region is None:
+            found[block] = copy(block)
+        else:
+            segment = found[block.region]
+            segment.last = max(segment.last, block.last)
+    return found
 
 
-def traces(replay: Replay, segments: Intervals, stacks: Stacks) -> list[list[Tree]]:
+def traces(replay: Replay, segments: list[Interval], stacks: Stacks) -> list[list[Tree]]:
     """The events of each place. Within a row, blocks end before their segments, and segments begin before their blocks."""
     steps: list[tuple[int, int, int]] = []
     for intervals, end, begin in ((replay.blocks, 0, 3), (segments, 1, 2)):
-        for number, (first, last) in enumerate(zip(intervals.first, intervals.last, strict=True)):
-            if first >= 0:
-                steps.append((first, begin, number))
-            if last < replay.rows:
-                steps.append((last, end, number))
+        for number, each in enumerate(intervals):
+            if each.first >= 0:
+                steps.append((each.first, begin, number))
+            if each.last < replay.rows:
+                steps.append((each.last, end, number))
     steps += [(failure.event, 4, number) for number, failure in enumerate(replay.history.failures)]
     found: list[list[Tree]] = [[] for _ in replay.places]
     for row, phase, number in sorted(steps):
@@ -94,8 +90,8 @@ def traces(replay: Replay, segments: Intervals, stacks: Stacks) -> list[list[Tre
             tree = {"action": "oom", "size": events.size[row], "device_free": max(failure.free, 0)}
             found[place].append(tree | common(replay, row, stacks(events.stack[row])))
             continue
-        intervals = replay.blocks if phase in (0, 3) else segments
-        stack = stacks(intervals.stack[number] if phase >= 2 else replay.history.events.stack[row])
+        each = (replay.blocks if phase in (0, 3) else segments)[number]
+        stack = stacks(each.stack if phase >= 2 else replay.history.events.stack[row])
         # The viewer joins a request and the completion behind it to one free.
         for action in (
             ("free_requested", "free_completed"),
@@ -103,12 +99,8 @@ def traces(replay: Replay, segments: Intervals, stacks: Stacks) -> list[list[Tre
             ("segment_alloc",),
             ("alloc",),
         )[phase]:
-            tree = {
-                "action": action,
-                "addr": shown(intervals.address[number]),
-                "size": intervals.size[number],
-            }
-            found[intervals.place[number]].append(tree | common(replay, row, stack))
+            tree = {"action": action, "addr": shown(each.address), "size": each.size}
+            found[each.place].append(tree | common(replay, row, stack))
     return found
 
 
@@ -117,15 +109,15 @@ def common(replay: Replay, row: int, stack: list[Tree]) -> Tree:
     return {"stream": 0, "time_us": time, "frames": stack}
 
 
-def at_the_end(
-    replay: Replay, segments: Intervals, within: list[int], stacks: Stacks
-) -> list[Tree]:
+def at_the_end(replay: Replay, segments: dict[Interval, Interval], stacks: Stacks) -> list[Tree]:
     """The segments that are there at the end, with their blocks and holes."""
-    members: dict[int, list[int]] = {number: [] for number in segments.live_at(replay.end)}
-    for number in replay.blocks.live_at(replay.end):
-        members[within[number]].append(number)
+    members: dict[Interval, list[Interval]] = {
+        each: [] for each in live_at(segments.values(), replay.end)
+    }
+    for block in live_at(replay.blocks, replay.end):
+        members[segments[block.region or block]].append(block)
     slot = occupied(replay)
-    return [segment(replay, segments, each, members[each], slot, stacks) for each in members]
+    return [segment(each, blocks, slot, stacks) for each, blocks in members.items()]
 
 
 def occupied(replay: Replay) -> Callable[[int, int], int]:
@@ -141,15 +133,12 @@ def occupied(replay: Replay) -> Callable[[int, int], int]:
 
 
 def segment(
-    replay: Replay,
-    segments: Intervals,
-    number: int,
-    members: list[int],
+    whole: Interval,
+    members: list[Interval],
     slot: Callable[[int, int], int],
     stacks: Stacks,
 ) -> Tree:
-    blocks = replay.blocks
-    start, total = segments.address[number], segments.size[number]
+    start, total = whole.address, whole.size
     found: list[Tree] = []
     at = start
 
@@ -159,22 +148,22 @@ def segment(
         found.append({**tree, "state": state, "frames": frames_of})
         at += size
 
-    ordered = sorted(members, key=lambda each: blocks.address[each])
+    ordered = sorted(members, key=lambda each: each.address)
     for index, each in enumerate(ordered, 1):
-        address, size = blocks.address[each], blocks.size[each]
-        end = blocks.address[ordered[index]] if index < len(ordered) else start + total
+        address, size = each.address, each.size
+        end = ordered[index].address if index < len(ordered) else start + total
         if not at <= address < end:
             continue  # Blocks of a damaged file may overlap.
         if address > at:
             add("inactive", address - at, 0, [])
         length = min(slot(address, size), end - address)
-        add("active_allocated", length, min(size, length), stacks(blocks.stack[each]))
+        add("active_allocated", length, min(size, length), stacks(each.stack))
     if at < start + total:
         add("inactive", start + total - at, 0, [])
     active = [tree for tree in found if tree["state"] == "active_allocated"]
     allocated = sum(int(str(tree["size"])) for tree in active)
     return {
-        "device": segments.place[number],
+        "device": whole.place,
         "address": shown(start),
         "total_size": total,
         "allocated_size": allocated,
@@ -184,6 +173,6 @@ def segment(
         "segment_type": "small" if total <= SMALL else "large",
         "segment_pool_id": (0, 0),
         "is_expandable": False,
-        "frames": stacks(segments.stack[number]),
+        "frames": stacks(whole.stack),
         "blocks": found,
     }

@@ -2,54 +2,50 @@
 
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from operator import itemgetter
 
-from zeusm._pictures.file import Blocks, History, Slabs
+from zeusm._pictures.file import Blocks, History, Memory, Slabs
 
 
-@dataclass(slots=True)
-class Intervals:
+@dataclass(slots=True, eq=False)
+class Interval:
     """Memory that was held from row `first` (-1: since before the recording) to row `last` (the number of rows: to its end)."""
 
-    address: list[int] = field(default_factory=list)
-    size: list[int] = field(default_factory=list)
-    place: list[int] = field(default_factory=list)
-    pool: list[int] = field(default_factory=list)
-    stack: list[int] = field(default_factory=list)
-    thread: list[int] = field(default_factory=list)
-    hit: list[int] = field(default_factory=list)
-    first: list[int] = field(default_factory=list)
-    last: list[int] = field(default_factory=list)
+    address: int
+    size: int
+    place: int
+    pool: int
+    first: int
+    last: int
+    stack: int = -1
+    thread: int = -1
+    hit: int = -1
+    #: The region that a block is in when it begins.
+    region: "Interval | None" = None
 
-    def __len__(self) -> int:
-        return len(self.address)
 
-    def live_at(self, row: int) -> list[int]:
-        """The numbers of those that are live after a row."""
-        return [
-            number
-            for number, (first, last) in enumerate(zip(self.first, self.last, strict=True))
-            if first <= row < last
-        ]
+def live_at(intervals: Iterable[Interval], row: int) -> list[Interval]:
+    """Those that are live after a row."""
+    return [each for each in intervals if each.first <= row < each.last]
 
 
 @dataclass(eq=False)
 class Replay:
     """The intervals of a history.
 
-    `places` are the pairs of kind and device that occur, `time` is that of the rows, never descending, `region_of` is the
-    number of the region that each block is in, -1 if there is none, and `problems` says what does not fit together.
+    `places` are the pairs of kind and device that occur, `time` is that of the rows, never descending, and `problems` says what
+    does not fit together.
     """
 
     history: History
     places: list[tuple[int, int]]
     time: list[int]
-    blocks: Intervals
-    regions: Intervals
-    region_of: list[int]
+    blocks: list[Interval]
+    regions: list[Interval]
     problems: Counter[str]
 
     @property
@@ -62,24 +58,21 @@ class Replay:
         return len(self.time) - 1
 
     @cached_property
-    def changes(self) -> list[tuple[int, int, int]]:
-        """Row, block and sign of each beginning and end of a block within the recording."""
-        return list(changes(self.blocks, self.rows))
+    def changes(self) -> list[tuple[int, int, Interval]]:
+        return changes(self.blocks, self.rows)
 
     @cached_property
     def peaks(self) -> dict[int | None, int]:
         """The first row after which the bytes in use are the most: of each place, and of all under None."""
-        blocks = self.blocks
         level: dict[int | None, int] = dict.fromkeys([None, *range(len(self.places))], 0)
-        for number in blocks.live_at(-1):
-            for key in (None, blocks.place[number]):
-                level[key] += blocks.size[number]
+        for block in live_at(self.blocks, -1):
+            for key in (None, block.place):
+                level[key] += block.size
         most = dict(level)
         best = dict.fromkeys(level, -1)
-        for row, number, sign in self.changes:
-            by = sign * blocks.size[number]
-            for key in (None, blocks.place[number]):
-                level[key] += by
+        for row, sign, block in self.changes:
+            for key in (None, block.place):
+                level[key] += sign * block.size
                 if level[key] > most[key]:
                     most[key], best[key] = level[key], row
         return best
@@ -103,15 +96,8 @@ def replay(history: History) -> Replay:
     number_of = {pair: number for number, pair in enumerate(places)}
     blocks = pair_up(history, ("allocate", "free"), number_of, history.blocks, problems)
     regions = pair_up(history, ("reserve", "release"), number_of, history.slabs, problems)
-    return Replay(
-        history=history,
-        places=places,
-        time=list(accumulate(events.time, max)),
-        blocks=blocks,
-        regions=regions,
-        region_of=enclosing(blocks, regions, len(events.time)),
-        problems=problems,
-    )
+    enclose(blocks, regions)
+    return Replay(history, places, list(accumulate(events.time, max)), blocks, regions, problems)
 
 
 def pair_up(
@@ -120,26 +106,22 @@ def pair_up(
     number_of: dict[tuple[int, int], int],
     at_the_end: Blocks | Slabs,
     problems: Counter[str],
-) -> Intervals:
+) -> list[Interval]:
     """The intervals between a beginning and an end of one address."""
-    events, found = history.events, Intervals()
+    events = history.events
+    found: list[Interval] = []
     begin, end = (
         history.actions.index(name) if name in history.actions else -1 for name in actions
     )
-    live: dict[int, int] = {}
+    live: dict[int, Interval] = {}
     seen: set[int] = set()
     rows = len(events.time)
 
-    def add(row: int, first: int, last: int, *, is_known: bool) -> None:
-        found.address.append(events.address[row])
-        found.size.append(events.size[row])
-        found.place.append(number_of[events.kind[row], events.device[row]])
-        found.pool.append(events.pool[row])
-        found.stack.append(events.stack[row] if is_known else -1)
-        found.thread.append(events.thread[row] if is_known else -1)
-        found.hit.append(events.hit[row] if is_known else -1)
-        found.first.append(first)
-        found.last.append(last)
+    def add(table: Memory, row: int, first: int, last: int) -> Interval:
+        place = number_of[table.kind[row], table.device[row]]
+        each = Interval(table.address[row], table.size[row], place, table.pool[row], first, last)
+        found.append(each)
+        return each
 
     for row, (action, address) in enumerate(zip(events.action, events.address, strict=True)):
         if action not in (begin, end):
@@ -151,94 +133,53 @@ def pair_up(
         if action == begin:
             if address in live:
                 problems[f"{actions[0]} of an address that is live"] += 1
-                found.last[live[address]] = row
-            live[address] = len(found)
-            add(row, row, rows, is_known=True)
+                live[address].last = row
+            live[address] = new = add(events, row, row, rows)
+            new.stack, new.thread, new.hit = events.stack[row], events.thread[row], events.hit[row]
         elif address in live:
-            found.last[live.pop(address)] = row
+            live.pop(address).last = row
         elif address in seen:
             problems[f"{actions[1]} of an address twice"] += 1
         else:
-            add(row, -1, row, is_known=False)
+            add(events, row, -1, row)
         seen.add(address)
-    older(found, live, seen, number_of, at_the_end, rows)
-    return found
-
-
-def older(
-    found: Intervals,
-    live: dict[int, int],
-    seen: set[int],
-    number_of: dict[tuple[int, int], int],
-    at_the_end: Blocks | Slabs,
-    rows: int,
-) -> None:
-    """Add what was there before the recording and is there at its end. A slab that is a part of a live region is none."""
-    starts = sorted(live)
-    live_at = finder(starts, [found.size[live[start]] for start in starts])
+    # What was there before the recording and is there at its end. A slab that is a part of a live region is none.
+    region_at = finder(list(live), [each.size for each in live.values()])
     for row, address in enumerate(at_the_end.address):
-        if address == 0 or address in seen or live_at(address) >= 0:
-            continue
-        found.address.append(address)
-        found.size.append(at_the_end.size[row])
-        found.place.append(number_of[at_the_end.kind[row], at_the_end.device[row]])
-        found.pool.append(at_the_end.pool[row])
-        found.stack.append(at_the_end.stack[row] if isinstance(at_the_end, Blocks) else -1)
-        found.thread.append(-1)
-        found.hit.append(-1)
-        found.first.append(-1)
-        found.last.append(rows)
-
-
-def enclosing(blocks: Intervals, regions: Intervals, rows: int) -> list[int]:
-    """The region that each block is in when it begins."""
-    found = [-1] * len(blocks)
-    at: dict[int, int] = {}
-    starts: list[int] = []
-    for kind, number in steps(regions, blocks, rows):
-        if kind == "begin region":
-            if regions.address[number] not in at:
-                insort(starts, regions.address[number])
-            at[regions.address[number]] = number
-        elif kind == "end region":
-            if at.get(regions.address[number]) == number:
-                del at[regions.address[number]]
-                starts.pop(bisect_right(starts, regions.address[number]) - 1)
-        else:
-            address = blocks.address[number]
-            below = bisect_right(starts, address) - 1
-            if below >= 0:
-                region = at[starts[below]]
-                if address + blocks.size[number] <= regions.address[region] + regions.size[region]:
-                    found[number] = region
+        if address and address not in seen and region_at(address) < 0:
+            old = add(at_the_end, row, -1, rows)
+            if isinstance(at_the_end, Blocks):
+                old.stack = at_the_end.stack[row]
     return found
 
 
-def steps(regions: Intervals, blocks: Intervals, rows: int) -> Iterator[tuple[str, int]]:
-    """Beginnings and ends of regions, and beginnings of blocks, in the order of their rows."""
-    for number in regions.live_at(-1):
-        yield "begin region", number
-    for number in blocks.live_at(-1):
-        yield "begin block", number
-    regions_begin, regions_end = by_row(regions.first, rows), by_row(regions.last, rows)
-    blocks_begin = by_row(blocks.first, rows)
-    for row in range(rows):
-        if regions_end[row] >= 0:
-            yield "end region", regions_end[row]
-        if regions_begin[row] >= 0:
-            yield "begin region", regions_begin[row]
-        if blocks_begin[row] >= 0:
-            yield "begin block", blocks_begin[row]
+def enclose(blocks: list[Interval], regions: list[Interval]) -> None:
+    """Find the region that each block is in when it begins. Within a row, regions end before others begin, and blocks last."""
+    at: dict[int, Interval] = {}
+    starts: list[int] = []
+    steps = [(each.last, 0, each) for each in regions]
+    steps += [(each.first, 1, each) for each in regions]
+    steps += [(each.first, 2, each) for each in blocks]
+    for _, phase, each in sorted(steps, key=itemgetter(0, 1)):
+        if phase == 0:
+            if at.get(each.address) is each:
+                del at[each.address]
+                starts.pop(bisect_right(starts, each.address) - 1)
+        elif phase == 1:
+            if each.address not in at:
+                insort(starts, each.address)
+            at[each.address] = each
+        elif below := bisect_right(starts, each.address):
+            region = at[starts[below - 1]]
+            if each.address + each.size <= region.address + region.size:
+                each.region = region
 
 
-def changes(intervals: Intervals, rows: int) -> Iterator[tuple[int, int, int]]:
-    """Row, number and sign of each beginning and end within the recording, ends first within a row."""
-    begins, ends = by_row(intervals.first, rows), by_row(intervals.last, rows)
-    for row in range(rows):
-        if ends[row] >= 0:
-            yield row, ends[row], -1
-        if begins[row] >= 0:
-            yield row, begins[row], 1
+def changes(intervals: list[Interval], rows: int) -> list[tuple[int, int, Interval]]:
+    """Row, sign and interval of each beginning and end within the recording, ends first within a row."""
+    found = [(each.first, 1, each) for each in intervals if each.first >= 0]
+    found += [(each.last, -1, each) for each in intervals if each.last < rows]
+    return sorted(found, key=itemgetter(0, 1))
 
 
 def finder(addresses: list[int], sizes: list[int]) -> Callable[[int], int]:
@@ -252,12 +193,3 @@ def finder(addresses: list[int], sizes: list[int]) -> Callable[[int], int]:
         return row if row >= 0 and address < addresses[row] + sizes[row] else -1
 
     return find
-
-
-def by_row(column: Iterable[int], rows: int) -> list[int]:
-    """The interval that each row begins, or ends, by the column of rows: one at most; -1 if there is none."""
-    found = [-1] * rows
-    for number, row in enumerate(column):
-        if 0 <= row < rows:
-            found[row] = number
-    return found

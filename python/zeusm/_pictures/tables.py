@@ -6,7 +6,7 @@ from html import escape
 from zeusm._pictures.failures import Remedy, remedy
 from zeusm._pictures.file import History
 from zeusm._pictures.moments import Holder, Moment, moment
-from zeusm._pictures.replay import Replay
+from zeusm._pictures.replay import Replay, live_at
 from zeusm._pictures.text import NO_STACK, count, duration, frames, head, size
 
 #: Rows of a table, failures that are explained, and their stacks, at most; the page says how many more there are.
@@ -51,8 +51,7 @@ def figures(replay: Replay) -> str:
     history = replay.history
     events = history.events
     most, end = moment(replay, replay.peaks[None]), moment(replay, replay.end)
-    regions = replay.regions
-    held = sum(regions.size[number] for number in regions.live_at(replay.end))
+    held = sum(region.size for region in live_at(replay.regions, replay.end))
     hits, misses = events.hit.count(1), events.hit.count(0)
     served = f"{hits / (hits + misses):.1%}" if hits + misses else "none"
     span = duration(replay.time[-1] - replay.time[0]) if replay.rows else "0 ns"
@@ -144,13 +143,12 @@ def at_the_end(replay: Replay) -> str:
 def churn(replay: Replay) -> str:
     """The stacks that allocated most often."""
     found: dict[int, list[int]] = {}
-    blocks = replay.blocks
-    for number, first in enumerate(blocks.first):
-        if first >= 0:
-            entry = found.setdefault(blocks.stack[number], [0, 0, 0])
+    for block in replay.blocks:
+        if block.first >= 0:
+            entry = found.setdefault(block.stack, [0, 0, 0])
             entry[0] += 1
-            entry[1] += blocks.size[number]
-            entry[2] += blocks.hit[number] == 0
+            entry[1] += block.size
+            entry[2] += block.hit == 0
     if not found:
         return "<p>Nothing was allocated.</p>"
     ordered = sorted(found.items(), key=lambda item: (-item[1][0], item[0]))

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 #define ZEUSM_API_MAJOR 1
-#define ZEUSM_API_MINOR 0
+#define ZEUSM_API_MINOR 1
 #define ZEUSM_API_CAPSULE "zeusm._C_API"
 
 /* The kinds of USM, by SYCL's numbers. */
@@ -29,6 +29,9 @@ enum { ZEUSM_DEVICE = 1, ZEUSM_SHARED = 2, ZEUSM_HOST = 3 };
 struct _ze_context_handle_t;
 struct _ze_device_handle_t;
 struct DPCTLOpaqueSyclContext;
+
+/* The pool of a MemoryPool. */
+typedef struct zeusm_pool zeusm_pool;
 
 /* The description of a memory object. All pointers are borrowed: valid while the object is alive and not closed. */
 typedef struct {
@@ -41,7 +44,7 @@ typedef struct {
     struct DPCTLOpaqueSyclContext *sycl_context;  /* dpctl's DPCTLSyclContextRef; NULL without a SYCL context */
 } zeusm_memory;
 
-/* All functions require the GIL, and set a Python error when they fail. */
+/* The functions require the GIL, and set a Python error when they fail, where nothing else is said. */
 typedef struct {
     uint16_t major, minor; /* ZEUSM_API_MAJOR, ZEUSM_API_MINOR of the library */
     uint32_t size;         /* of this structure, in bytes */
@@ -57,6 +60,17 @@ typedef struct {
      * which owns the memory. Returns a new reference, or NULL (ValueError) when the memory is not such USM. A context of Level
      * Zero is no SYCL context: `ze_context` of a description has another type than `sycl_context`. */
     PyObject *(*from_pointer)(void *pointer, size_t nbytes, struct DPCTLOpaqueSyclContext *sycl_context, PyObject *owner);
+
+    /* The pool of a zeusm.memory.MemoryPool, borrowed: valid while the object is alive. NULL (TypeError) for other objects. */
+    const zeusm_pool *(*pool)(PyObject *object);
+
+    /* Allocates from the pool, at an alignment of 0 (the pool's) or a power of two. Any thread may call it, with the GIL or
+     * without. Returns NULL without bytes, and when the allocation fails; no Python error is set. */
+    void *(*allocate)(const zeusm_pool *pool, size_t nbytes, size_t alignment);
+
+    /* Frees memory of `allocate` or NULL; the caller has waited for the work on it. Any thread may call it, with the GIL or
+     * without. Returns 0, or -1 for other pointers, which it leaves alone: in a fork's child also those of its parent. */
+    int (*free)(void *pointer);
 } zeusm_api;
 
 /* Returns the functions, or NULL with a Python error when zeusm is not installed or too old. */

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::mem;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::panic::{self, AssertUnwindSafe};
@@ -85,17 +84,14 @@ pub(super) fn in_child(probe: impl FnOnce(&mut Output)) -> io::Result<Report> {
             unsafe { libc::_exit(0) }
         }
         child => {
-            let end = Instant::now() + TIMEOUT;
-            while is_running(child) && Instant::now() < end {
-                thread::sleep(POLL);
-            }
-            let in_time = !is_running(child);
-            if !in_time {
+            let ended = wait(child, TIMEOUT);
+            if ended.is_none() {
                 // SAFETY: takes values. The number is the child's, unless another thread has waited for it since the query.
                 unsafe { libc::kill(child, libc::SIGKILL) };
+                // A child that is blocked in the kernel may not exit.
+                wait(child, Duration::from_secs(1));
             }
-            let signal = reap(child);
-            Ok(report(&results, &output, in_time, signal))
+            Ok(report(&results, &output, ended))
         }
     }
 }
@@ -119,33 +115,21 @@ fn prepare_for_crashes(output: &File) {
     }
 }
 
-/// Whether the child has neither ended nor been waited for by another thread.
-fn is_running(child: libc::pid_t) -> bool {
-    // SAFETY: zeroes are valid for the structure.
-    let mut found: libc::siginfo_t = unsafe { mem::zeroed() };
-    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: the structure outlives the call, and a call that succeeds sets its process number, to 0 if the child is running.
-    unsafe {
-        libc::waitid(libc::P_PID, child.cast_unsigned(), &mut found, options) == 0
-            && found.si_pid() == 0
-    }
-}
-
-/// Waits for the child with a timeout of one second, as a child that is blocked in the kernel may not exit. Returns the
-/// signal that terminated it, if known: another thread of the program may wait for all children.
-fn reap(child: libc::pid_t) -> Option<i32> {
-    let end = Instant::now() + Duration::from_secs(1);
+/// Waits for the child; `None` when it runs until the timeout, else the signal that terminated it, if known: another thread of the
+/// program may wait for all children.
+fn wait(child: libc::pid_t, timeout: Duration) -> Option<Option<i32>> {
+    let end = Instant::now() + timeout;
     loop {
         let mut status = 0;
         // SAFETY: the status outlives the call.
-        let found = unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) };
-        if found == child {
-            return libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
+        match unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } {
+            0 if Instant::now() > end => return None,
+            0 => thread::sleep(POLL),
+            found if found == child && libc::WIFSIGNALED(status) => {
+                return Some(Some(libc::WTERMSIG(status)));
+            }
+            _ => return Some(None),
         }
-        if found < 0 || Instant::now() > end {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -158,23 +142,19 @@ fn end_of(file: &File, most: u64) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn report(results: &File, output: &File, in_time: bool, signal: Option<i32>) -> Report {
+fn report(results: &File, output: &File, ended: Option<Option<i32>>) -> Report {
     let results = end_of(results, MAX_OUTPUT);
     let mut results: Vec<_> = results.lines().map(str::to_owned).collect();
     let is_done = results.pop_if(|last| last == DONE).is_some();
     let output = end_of(output, MAX_QUOTED);
     let words: Vec<_> = output.split_whitespace().collect();
-    let failure = || {
-        if !in_time {
-            return Failure::TimedOut;
+    let failure = || match ended {
+        None => Failure::TimedOut,
+        Some(None) => Failure::Exited("it ended the process".to_owned()),
+        Some(Some(signal)) if CRASHES.contains(&signal) => {
+            Failure::Exited(format!("it ended the process by signal {signal}"))
         }
-        match signal {
-            None => Failure::Exited("it ended the process".to_owned()),
-            Some(signal) if CRASHES.contains(&signal) => {
-                Failure::Exited(format!("it ended the process by signal {signal}"))
-            }
-            Some(signal) => Failure::Killed(format!("the process was killed by signal {signal}")),
-        }
+        Some(Some(signal)) => Failure::Killed(format!("the process was killed by signal {signal}")),
     };
     Report {
         results,

@@ -133,10 +133,10 @@ proptest! {
                 let inside = touched.is_none_or(|(low, high)| BASE as i128 <= low && high <= end as i128);
                 let checked = array.check_within(allocation);
                 prop_assert_eq!(checked.is_ok(), inside, "{:?}", checked);
-                prop_assert_eq!(touched.is_none(), array.is_empty());
+                prop_assert_eq!(touched.is_none(), array.layout.extent().is_empty());
                 if let Some((low, high)) = touched {
                     prop_assert_eq!(array.start() as i128, low);
-                    prop_assert_eq!(array.len() as i128, high - low);
+                    prop_assert_eq!(array.layout.extent().len() as i128, high - low);
                 }
             }
         }

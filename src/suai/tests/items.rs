@@ -58,10 +58,38 @@ fn items_have_numpys_names() {
     let foreign: ItemType = ">f4".parse().unwrap();
     assert_eq!(foreign.name(), Some("float32"));
     assert_ne!(ItemType::named("float32"), Some(foreign));
-    for name in ["", "int", "int7", "float8", "complex32", "void8", "<f4"] {
+    for name in ["", "int", "int7", "float8", "complex33", "void8", "<f4"] {
         assert_eq!(ItemType::named(name), None, "{name}");
     }
     assert_eq!("V3".parse::<ItemType>().unwrap().name(), None);
+}
+
+#[test]
+fn narrow_numbers_have_names_and_dlpack_codes_only() {
+    for (name, size, code, bits) in [
+        ("bfloat16", 2, 4, 16),
+        ("complex32", 4, 5, 32),
+        ("float8_e4m3fn", 1, 10, 8),
+        ("float4_e2m1fn", 1, 17, 4),
+        ("int4", 1, 0, 4),
+        ("uint1", 1, 1, 1),
+    ] {
+        let item = ItemType::named(name).unwrap();
+        assert_eq!((item.name(), item.size()), (Some(name), size));
+        assert_eq!(ItemType::of_dlpack(code, bits), Some(item));
+        let dlpack = item.dlpack().unwrap();
+        assert_eq!((dlpack.code, dlpack.bits), (code, bits));
+        assert!(!item.is_standard() && item.format().is_err());
+        assert_eq!(item.bits().unwrap().size(), size);
+        assert_eq!(
+            item.to_string().parse::<ItemType>().unwrap().kind(),
+            Kind::Void
+        );
+    }
+    assert_eq!(ItemType::of_dlpack(0, 32), ItemType::named("int32"));
+    for (code, bits) in [(2, 8), (4, 32), (0, 12), (6, 16), (255, 8)] {
+        assert_eq!(ItemType::of_dlpack(code, bits), None);
+    }
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

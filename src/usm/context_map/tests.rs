@@ -37,6 +37,23 @@ fn the_context_of_an_allocation_is_known_until_it_is_freed() {
 }
 
 #[test]
+fn one_claims_pages_until_it_gives_them_back() {
+    let (base, place) = (0x7300_0000_0000, of(ptr::without_provenance_mut(1)));
+    let claim = |start: usize, end: usize| claim(&(base + start..base + end), place);
+    assert!(claim(4096, 8192));
+    for (start, end) in [(4096, 8192), (0, 4097), (8191, 12288), (0, 12288)] {
+        assert!(!claim(start, end));
+    }
+    assert!(is_in_place(base + 8191) && !is_in_place(base + 8192));
+    assert!(claim(0, 4096) && claim(8192, 12288));
+    for page in [0, 4096, 8192] {
+        unregister(base + page);
+    }
+    assert!(claim(4096, 8192));
+    unregister(base + 4096);
+}
+
+#[test]
 fn a_child_does_not_inherit_the_lock() {
     let over = AtomicBool::new(false);
     let context = || ptr::without_provenance_mut(1);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A process with so many mappings of at most 10000.
+/// A process with so many budget of at most 10000.
 fn write(proc: &Path, used: usize) {
     for folder in ["sys/vm", "self"] {
         fs::create_dir_all(proc.join(folder)).unwrap();
@@ -14,10 +14,10 @@ fn write(proc: &Path, used: usize) {
 #[test]
 fn allocations_end_before_the_limit_however_fast_they_come() {
     let proc = tempfile::tempdir().unwrap();
-    let (mappings, mut used, mut made) = (Mappings::new(), 100, 0);
+    let (budget, mut used, mut made) = (AtomicUsize::new(0), 100, 0);
     loop {
         write(proc.path(), used);
-        match mappings.check_in(proc.path()) {
+        match check(&budget, proc.path()) {
             Ok(()) => (used, made) = (used + PER_ALLOCATION, made + 1),
             Err(Error::TooManyMappings { limit, used: seen }) => {
                 assert_eq!((limit, seen), (10_000, used));
@@ -30,28 +30,28 @@ fn allocations_end_before_the_limit_however_fast_they_come() {
     assert!((most - 1..=most).contains(&made), "{made} of {most}");
     // Once others are freed, there is room again.
     write(proc.path(), used - 100);
-    mappings.check_in(proc.path()).unwrap();
+    check(&budget, proc.path()).unwrap();
 }
 
 #[test]
 fn the_figures_are_read_seldom_while_there_is_room() {
     let proc = tempfile::tempdir().unwrap();
-    let mappings = Mappings::new();
+    let budget = AtomicUsize::new(0);
     write(proc.path(), 0);
-    mappings.check_in(proc.path()).unwrap();
-    let budget = (10_000 - RESERVE) / PER_ALLOCATION / 2;
+    check(&budget, proc.path()).unwrap();
+    let count = (10_000 - RESERVE) / PER_ALLOCATION / 2;
     write(proc.path(), 10_000);
-    for _ in 0..budget {
-        mappings.check_in(proc.path()).unwrap();
+    for _ in 0..count {
+        check(&budget, proc.path()).unwrap();
     }
-    assert!(mappings.check_in(proc.path()).is_err());
+    assert!(check(&budget, proc.path()).is_err());
 }
 
 #[test]
 fn without_figures_there_is_no_limit() {
-    let mappings = Mappings::new();
+    let budget = AtomicUsize::new(0);
     for _ in 0..10 {
-        mappings.check_in(Path::new("/nowhere")).unwrap();
+        check(&budget, Path::new("/nowhere")).unwrap();
     }
     assert!(read(Path::new("/proc")).is_some());
 }

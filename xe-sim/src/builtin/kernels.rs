@@ -18,10 +18,6 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "CopyBufferToBufferSideRegion" => |launch| copy_region(launch, 1),
         "CopyBufferToBufferMiddleRegion" => |launch| copy_region(launch, WIDE),
         "copyBufferToBufferBytesSingle" => copy_single,
-        "CopyBufferToBufferBytes"
-        | "CopyBufferToBufferLeftLeftover"
-        | "CopyBufferToBufferRightLeftover" => |launch| copy_from_offsets(launch, 1),
-        "CopyBufferToBufferMiddle" => |launch| copy_from_offsets(launch, WIDE),
         "FillBufferImmediate" => |launch| fill_value(launch, 4, WIDE),
         "FillBufferImmediateLeftOver" => |launch| fill_value(launch, 1, 1),
         "FillBufferMiddle" => |launch| fill_pattern(launch, 4),
@@ -50,15 +46,6 @@ fn copy_single(launch: &Launch<'_>) -> Result<(), PageFault> {
     launch
         .space
         .copy(launch.argument(0), launch.argument(1), launch.global[0])
-}
-
-/// Arguments: source, destination, source offset, destination offset.
-fn copy_from_offsets(launch: &Launch<'_>, unit: u64) -> Result<(), PageFault> {
-    let (from, to) = (
-        launch.argument(0) + launch.argument(2),
-        launch.argument(1) + launch.argument(3),
-    );
-    launch.space.copy(to, from, launch.global[0] * unit)
 }
 
 /// Arguments: destination, offset, value.

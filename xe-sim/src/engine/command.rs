@@ -17,19 +17,15 @@ pub(super) enum Command {
     StoreDataImm,
     StoreQwordImm,
     LoadRegisterImm,
-    LoadRegisterMem,
     LoadRegisterReg,
     StoreRegisterMem,
     Math,
-    Atomic,
     FlushDw,
     PipeControl,
     StateBaseAddress,
     ComputeWalker,
     MemCopy,
     MemSet,
-    BlockCopy,
-    FastColor,
 }
 
 impl Command {
@@ -39,21 +35,10 @@ impl Command {
             Self::PipeControl | Self::StateBaseAddress | Self::ComputeWalker => {
                 class != EngineClass::Copy
             }
-            Self::MemCopy | Self::MemSet | Self::BlockCopy | Self::FastColor => {
-                class == EngineClass::Copy
-            }
+            Self::MemCopy | Self::MemSet => class == EngineClass::Copy,
             _ => true,
         }
     }
-}
-
-/// The length of a command.
-#[derive(Clone, Copy)]
-pub(super) enum Length {
-    /// One dword.
-    One,
-    /// The length field with this mask, plus two.
-    Counted(u32),
 }
 
 /// The supported numbers of dwords of a command. The handlers index within them.
@@ -81,7 +66,8 @@ pub(super) struct Entry {
     pub(super) command: Command,
     pub(super) mask: u32,
     pub(super) bits: u32,
-    pub(super) length: Length,
+    /// The mask of the length field, which has the dwords without two; 0 for commands of one dword.
+    pub(super) length: u32,
     pub(super) supported: Dwords,
     pub(super) fields: &'static [Field],
 }
@@ -92,8 +78,8 @@ pub(super) const LONGEST: usize = 256 + 2;
 impl Entry {
     pub(super) fn dwords(&self, header: u32) -> usize {
         match self.length {
-            Length::One => 1,
-            Length::Counted(mask) => (header & mask) as usize + 2,
+            0 => 1,
+            mask => (header & mask) as usize + 2,
         }
     }
 
@@ -111,10 +97,9 @@ impl Entry {
     /// The reason why a command with these bits is not simulated, if it is not.
     pub(super) fn unknown_bits(&self, dwords: &[u32]) -> Option<String> {
         self.fields.iter().find_map(|field| {
-            let header = match self.length {
-                _ if field.dword > 0 => 0,
-                Length::One => self.mask,
-                Length::Counted(length) => self.mask | length,
+            let header = match field.dword {
+                0 => self.mask | self.length,
+                _ => 0,
             };
             let bits = dwords[field.dword];
             let unknown = bits & !header & !field.understood;

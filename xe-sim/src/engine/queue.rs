@@ -1,19 +1,19 @@
 //! Exec queues: a FIFO of submitted batches and the thread that executes them.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use rustix::io::Errno;
 
 use super::state::{EngineClass, State};
 use super::streamer::{Halt, Streamer};
 use crate::faults::Loss;
 use crate::machine::Model;
 use crate::memory::{AddressSpace, write_user};
-use crate::report::{self, log, say};
+use crate::report::{log, say};
 
 /// The job timeout before a hung queue is banned. The kernel's timeout is several seconds; a short one keeps tests fast.
 const HANG_TIMEOUT: Duration = Duration::from_millis(100);
@@ -43,16 +43,11 @@ pub(crate) struct Job {
     pub(crate) fences: Vec<UserFence>,
 }
 
-/// State shared by the engine thread and the kernel interface.
-struct Shared {
-    engine: State,
-    jobs: Mutex<VecDeque<Job>>,
-    came: Condvar,
-}
-
 /// An exec queue. Dropping it stops its thread at the next command that checks for it, and joins the thread.
 pub(crate) struct ExecQueue {
-    shared: Arc<Shared>,
+    engine: Arc<State>,
+    /// Taken when the queue is dropped.
+    jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -62,70 +57,55 @@ impl ExecQueue {
         class: EngineClass,
         model: &'static Model,
         lost: Arc<OnceLock<Loss>>,
-    ) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared {
-            engine: State {
-                space,
-                class,
-                model,
-                stopping: AtomicBool::new(false),
-                banned: AtomicBool::new(false),
-                lost,
-            },
-            jobs: Mutex::default(),
-            came: Condvar::new(),
+    ) -> Result<Self, Errno> {
+        let engine = Arc::new(State {
+            space,
+            class,
+            model,
+            stopping: AtomicBool::new(false),
+            banned: AtomicBool::new(false),
+            lost,
         });
-        let engine = Arc::clone(&shared);
+        let (jobs, submitted) = mpsc::channel();
+        let own = Arc::clone(&engine);
         let thread = thread::Builder::new()
             .name("xe-sim engine".to_owned())
-            .spawn(move || report::guarded("an engine", || run(&engine)))?;
+            .spawn(move || run(&own, submitted))
+            .map_err(|_| Errno::AGAIN)?;
         Ok(Self {
-            shared,
+            engine,
+            jobs: Some(jobs),
             thread: Some(thread),
         })
     }
 
     pub(crate) fn submit(&self, job: Job) {
-        self.shared.jobs.lock().push_back(job);
-        self.shared.came.notify_one();
+        if let Some(jobs) = &self.jobs {
+            let _ = jobs.send(job); // The thread ends after the queue.
+        }
     }
 
     pub(crate) fn is_banned(&self) -> bool {
-        self.shared.engine.is_banned()
+        self.engine.is_banned()
     }
 }
 
 impl Drop for ExecQueue {
     fn drop(&mut self) {
-        // Set under the lock: otherwise the thread could check the flag before the store, sleep after the notification, and
-        // never wake up.
-        let jobs = self.shared.jobs.lock();
-        self.shared.engine.stopping.store(true, Ordering::Release);
-        drop(jobs);
-        self.shared.came.notify_one();
+        self.engine.stopping.store(true, Ordering::Release);
+        drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn next(shared: &Shared) -> Option<Job> {
-    let mut jobs = shared.jobs.lock();
-    while jobs.is_empty() {
-        if shared.engine.stopping.load(Ordering::Acquire) {
-            return None;
-        }
-        shared.came.wait(&mut jobs);
-    }
-    jobs.pop_front()
-}
-
-fn run(shared: &Shared) {
-    let mut streamer = Streamer::new(&shared.engine);
-    while let Some(job) = next(shared) {
-        if !shared.engine.is_banned() {
+fn run(engine: &State, jobs: Receiver<Job>) {
+    let mut streamer = Streamer::new(engine);
+    for job in jobs {
+        if !engine.is_banned() {
             log(format_args!("batch at {:#x}", job.batch));
-            halt(shared, streamer.run(job.batch));
+            halt(engine, streamer.run(job.batch));
         }
         // The kernel also signals the fences of banned queues; a waiter queries the ban property.
         for fence in job.fences {
@@ -134,10 +114,10 @@ fn run(shared: &Shared) {
     }
 }
 
-fn halt(shared: &Shared, end: Result<(), Halt>) {
+fn halt(engine: &State, end: Result<(), Halt>) {
     let ban = |why: &dyn std::fmt::Display| {
         say(format_args!("{why}: the queue is banned"));
-        shared.engine.banned.store(true, Ordering::Release);
+        engine.banned.store(true, Ordering::Release);
     };
     match end {
         Ok(()) | Err(Halt::Stopped) => {}
@@ -147,7 +127,7 @@ fn halt(shared: &Shared, end: Result<(), Halt>) {
         }
         Err(Halt::Lost(how)) => {
             say(format_args!("the device is lost: {how:?}"));
-            let _ = shared.engine.lost.set(how); // The first loss is final.
+            let _ = engine.lost.set(how); // The first loss is final.
         }
         Err(Halt::Failed(error)) => ban(&error),
     }

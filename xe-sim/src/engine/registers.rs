@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::report::not_simulated;
 
 /// Offsets of the timestamp counters within an engine's register block; the high half follows the low half.
@@ -20,12 +22,7 @@ pub(crate) const TIMESTAMP_HZ: u64 = 19_200_000;
 
 /// The timestamp counter, shared by all engines of all devices.
 pub(crate) fn timestamp() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is valid for writing.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
+    let time = clock_gettime(ClockId::MonotonicRaw);
     let (seconds, nanoseconds) = (time.tv_sec as u64, time.tv_nsec as u64);
     seconds * TIMESTAMP_HZ + nanoseconds * (TIMESTAMP_HZ / 100_000) / 10_000
 }
@@ -39,12 +36,9 @@ impl Registers {
     /// A timestamp, a general purpose register, or what the stream has written to another register.
     pub(super) fn get(&self, register: u32) -> u32 {
         let register = local(register);
-        for low in TIMESTAMPS {
-            match register {
-                _ if register == low => return timestamp() as u32,
-                _ if register == low + 4 => return (timestamp() >> 32) as u32,
-                _ => {}
-            }
+        let high = register & 4;
+        if TIMESTAMPS.contains(&(register - high)) {
+            return (timestamp() >> (8 * high)) as u32;
         }
         match self.values.get(&register) {
             Some(value) => *value,

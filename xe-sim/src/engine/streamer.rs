@@ -143,10 +143,6 @@ impl<'a> Streamer<'a> {
                     self.registers.set(register(pair[0]), pair[1]);
                 }
             }
-            Command::LoadRegisterMem => {
-                let word = self.space().load(address(dwords, 2))?;
-                self.registers.set(register(dwords[1]), word);
-            }
             Command::LoadRegisterReg => {
                 let word = self.registers.get(register(dwords[1]));
                 self.registers.set(register(dwords[2]), word);
@@ -157,7 +153,6 @@ impl<'a> Streamer<'a> {
                 self.space().store(address(dwords, 2), word)?;
             }
             Command::Math => alu::run(&dwords[1..], &mut self.registers),
-            Command::Atomic => self.atomic(dwords)?,
             Command::FlushDw => self.flush(entry, dwords)?,
             Command::PipeControl => {
                 self.post_sync(
@@ -171,12 +166,10 @@ impl<'a> Streamer<'a> {
             Command::ComputeWalker => {
                 let begun = timestamp();
                 self.work(entry, || builtin::walk(self.space(), &self.bases, dwords))?;
-                self.walker_post_sync(dwords, begun)?;
+                self.walker_post_sync(entry, dwords, begun)?;
             }
             Command::MemCopy => self.work(entry, || blitter::copy(self.space(), dwords))?,
             Command::MemSet => self.work(entry, || blitter::set(self.space(), dwords))?,
-            Command::BlockCopy => self.work(entry, || blitter::block_copy(self.space(), dwords))?,
-            Command::FastColor => self.work(entry, || blitter::color(self.space(), dwords))?,
         }
         Ok(Next::Command)
     }
@@ -228,38 +221,6 @@ impl<'a> Streamer<'a> {
         }
     }
 
-    fn atomic(&self, dwords: &[u32]) -> Result<(), Halt> {
-        let at = address(dwords, 1);
-        let opcode = dwords[0] >> 8 & 0xff;
-        // The operands have the form of two interleaved 64-bit values.
-        let (first, second) = match dwords {
-            [header, _, _, first, second, first_high, second_high, ..] if header >> 18 & 1 == 1 => {
-                (
-                    u64::from(*first) | u64::from(*first_high) << 32,
-                    u64::from(*second) | u64::from(*second_high) << 32,
-                )
-            }
-            _ if matches!(opcode, 0x05 | 0x06 | 0x25 | 0x26) => (0, 0),
-            _ => not_simulated(format_args!(
-                "MI_ATOMIC {opcode:#x} with operands from registers"
-            )),
-        };
-        let space = self.space();
-        match opcode {
-            0x04 => space.update(at, |_| first as u32)?,
-            0x05 => space.update(at, |old| old.wrapping_add(1))?,
-            0x06 => space.update(at, |old| old.wrapping_sub(1))?,
-            0x07 => space.update(at, |old| old.wrapping_add(first as u32))?,
-            0x24 => space.update_wide(at, |_| first)?,
-            0x25 => space.update_wide(at, |old| old.wrapping_add(1))?,
-            0x26 => space.update_wide(at, |old| old.wrapping_sub(1))?,
-            0x27 => space.update_wide(at, |old| old.wrapping_add(first))?,
-            0x2e => space.update_wide(at, |old| if old == first { second } else { old })?,
-            opcode => not_simulated(format_args!("MI_ATOMIC {opcode:#x}")),
-        }
-        Ok(())
-    }
-
     /// The post-sync write of MI_FLUSH_DW.
     fn flush(&self, entry: &Entry, dwords: &[u32]) -> Result<(), Halt> {
         let operation = dwords[0] >> 14 & 3;
@@ -295,27 +256,18 @@ impl<'a> Streamer<'a> {
 
     /// The post-sync write of COMPUTE_WALKER: a value, or four timestamps (context and global start, context and global
     /// end).
-    fn walker_post_sync(&self, dwords: &[u32], begun: u64) -> Result<(), Halt> {
-        let at = wide(dwords, 28);
-        match dwords[27] & 3 {
-            0 => {}
-            1 => {
-                faults::delay();
-                self.space().store_wide(at, wide(dwords, 30))?;
+    fn walker_post_sync(&self, entry: &Entry, dwords: &[u32], begun: u64) -> Result<(), Halt> {
+        let (at, operation) = (wide(dwords, 28), dwords[27] & 3);
+        if operation != 3 {
+            return self.post_sync(entry, operation, at, wide(dwords, 30));
+        }
+        let ended = timestamp() + 1;
+        for (index, time) in [begun, begun, ended, ended].into_iter().enumerate() {
+            if self.engine.model.wide_timestamps {
+                self.space().store_wide(at + 8 * index as u64, time)?;
+            } else {
+                self.space().store(at + 4 * index as u64, time as u32)?;
             }
-            3 => {
-                let ended = timestamp() + 1;
-                for (index, time) in [begun, begun, ended, ended].into_iter().enumerate() {
-                    if self.engine.model.wide_timestamps {
-                        self.space().store_wide(at + 8 * index as u64, time)?;
-                    } else {
-                        self.space().store(at + 4 * index as u64, time as u32)?;
-                    }
-                }
-            }
-            other => not_simulated(format_args!(
-                "COMPUTE_WALKER with post-sync operation {other}"
-            )),
         }
         Ok(())
     }

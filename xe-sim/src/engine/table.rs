@@ -1,6 +1,6 @@
 //! The table of commands that Intel's driver emits for Xe2.
 
-use super::command::{Command, Dwords, Entry, Field, Length};
+use super::command::{Command, Dwords, Entry, Field};
 
 const fn field(dword: usize, understood: u32) -> Field {
     Field {
@@ -30,11 +30,8 @@ impl Entry {
         }
     }
 
-    const fn counted(self, mask: u32) -> Self {
-        Self {
-            length: Length::Counted(mask),
-            ..self
-        }
+    const fn counted(self, length: u32) -> Self {
+        Self { length, ..self }
     }
 }
 
@@ -49,11 +46,7 @@ const fn mi(opcode: u32, name: &'static str, command: Command) -> Entry {
         mask: MI_MASK,
         bits: opcode << 23,
         // Opcodes below 0x10 have no length field.
-        length: if opcode < 0x10 {
-            Length::One
-        } else {
-            Length::Counted(0xff)
-        },
+        length: if opcode < 0x10 { 0 } else { 0xff },
         supported: Dwords::Any,
         fields: &[],
     }
@@ -85,7 +78,7 @@ const fn blt(opcode: u32, name: &'static str, command: Command) -> Entry {
         command,
         mask: BLT_MASK,
         bits: 2 << 29 | opcode << 22,
-        length: Length::Counted(0xff),
+        length: 0xff,
         supported: Dwords::Any,
         fields: &[],
     }
@@ -97,7 +90,7 @@ const fn gfx(bits: u32, name: &'static str, command: Command) -> Entry {
         command,
         mask: GFX_MASK,
         bits: bits << 16,
-        length: Length::Counted(0xff),
+        length: 0xff,
         supported: Dwords::Any,
         fields: &[],
     }
@@ -109,17 +102,10 @@ const REMAP: u32 = 1 << 17;
 const COMPRESSION: u32 = 0xf << 9;
 /// The memory object control state (caching) of MEM_COPY's and MEM_SET's memory.
 const MOCS: u32 = 0xf << 3;
-/// Pitch, caching and tiling of a surface; without encryption.
-const SURFACE: u32 = 0x3_ffff | 0xf << 24 | 3 << 30;
-/// The kind of memory of a surface, next to the offsets of its origin.
-const TARGET: u32 = 1 << 31;
-/// Everything but the level of detail, and everything but the array index.
-const ONE_LEVEL: u32 = !0xf;
-const ONE_SURFACE: u32 = !(0x7ff << 21);
 /// The flushes, invalidations and stalls of PIPE_CONTROL, which have no effect here, and its post-sync operation.
 const PIPE_CONTROL: u32 = 0xe21e_ffbf;
 
-static TABLE: [Entry; 34] = [
+static TABLE: [Entry; 30] = [
     mi(0x00, "MI_NOOP", Command::Ignored),
     mi(0x02, "MI_USER_INTERRUPT", Command::Ignored),
     mi(0x05, "MI_ARB_CHECK", Command::Ignored),
@@ -154,19 +140,9 @@ static TABLE: [Entry; 34] = [
             field(0, 1 << 8 | 1 << 9 | 3 << 14 | 1 << 16 | 1 << 18),
             field(1, !7),
         ]),
-    mi(0x29, "MI_LOAD_REGISTER_MEM", Command::LoadRegisterMem)
-        .of(&[4])
-        .knowing(&[field(0, REMAP)]),
     mi(0x2a, "MI_LOAD_REGISTER_REG", Command::LoadRegisterReg)
         .of(&[3])
         .knowing(&[field(0, REMAP | 1 << 16)]),
-    // The longer form has operands. The bits are the operation, a stall, the form and the size.
-    mi(0x2f, "MI_ATOMIC", Command::Atomic)
-        .of(&[3, 11])
-        .knowing(&[
-            field(0, 0xff << 8 | 1 << 17 | 1 << 18 | 3 << 19),
-            field(1, !3),
-        ]),
     mi(0x31, "MI_BATCH_BUFFER_START", Command::BatchBufferStart)
         .of(&[3])
         .knowing(&[Field {
@@ -174,28 +150,6 @@ static TABLE: [Entry; 34] = [
             required: 1 << 8,
             ..field(0, 1 << 8 | 1 << 19 | SECOND_LEVEL)
         }]),
-    blt(0x41, "XY_BLOCK_COPY_BLT", Command::BlockCopy)
-        .of(&[22])
-        .knowing(&[
-            field(0, 7 << 19),
-            field(1, SURFACE),
-            field(6, TARGET),
-            field(8, SURFACE),
-            field(11, TARGET),
-            field(17, ONE_LEVEL),
-            field(18, ONE_SURFACE),
-            field(20, ONE_LEVEL),
-            field(21, ONE_SURFACE),
-        ]),
-    blt(0x44, "XY_FAST_COLOR_BLT", Command::FastColor)
-        .of(&[16])
-        .knowing(&[
-            field(0, 7 << 19),
-            field(1, SURFACE),
-            field(6, TARGET),
-            field(14, ONE_LEVEL),
-            field(15, ONE_SURFACE),
-        ]),
     blt(0x5a, "MEM_COPY", Command::MemCopy).of(&[10]).knowing(&[
         field(0, COMPRESSION | 3 << 17 | 1 << 19),
         field(9, MOCS | 0xf << 28),
@@ -212,10 +166,7 @@ static TABLE: [Entry; 34] = [
     gfx(0x6106, "3DSTATE_BTD", Command::Ignored),
     gfx(0x6109, "STATE_SYSTEM_MEM_FENCE_ADDRESS", Command::Ignored),
     gfx(0x610b, "STATE_CONTEXT_DATA_BASE_ADDRESS", Command::Ignored),
-    Entry {
-        length: Length::One,
-        ..gfx(0x6904, "PIPELINE_SELECT", Command::Ignored)
-    },
+    gfx(0x6904, "PIPELINE_SELECT", Command::Ignored).counted(0),
     gfx(0x7200, "CFE_STATE", Command::Ignored),
     // The two lowest bits of the opcode distinguish a walker that is resumed after preemption. Dwords 10 to 14 are the first
     // group and the part of a walker that is divided between tiles.

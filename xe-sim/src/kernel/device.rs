@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use rustix::io::{Errno, Result};
 
-use super::errno::Errno;
 use crate::engine::ExecQueue;
 use crate::faults::{self, Loss};
-use crate::machine::{Model, Slot};
+use crate::machine::Slot;
 use crate::memory::{AddressSpace, Buffer, Vram};
 
 /// A handle table. As in the kernel, a new object has the lowest free handle, from one on: a program that uses a handle after
@@ -35,20 +35,13 @@ impl<T> Table<T> {
         number
     }
 
-    pub(super) fn get(&self, number: u32) -> Result<Arc<T>, Errno> {
-        self.things
-            .lock()
-            .get(&number)
-            .cloned()
-            .ok_or(Errno(libc::ENOENT))
+    pub(super) fn get(&self, number: u32) -> Result<Arc<T>> {
+        self.things.lock().get(&number).cloned().ok_or(Errno::NOENT)
     }
 
     /// Removes an object and returns it, so that it is dropped without the lock.
-    pub(super) fn remove(&self, number: u32) -> Result<Arc<T>, Errno> {
-        self.things
-            .lock()
-            .remove(&number)
-            .ok_or(Errno(libc::ENOENT))
+    pub(super) fn remove(&self, number: u32) -> Result<Arc<T>> {
+        self.things.lock().remove(&number).ok_or(Errno::NOENT)
     }
 
     /// The handle of the first object that satisfies the predicate.
@@ -62,7 +55,7 @@ impl<T> Table<T> {
 }
 
 pub(super) struct Device {
-    slot: &'static Slot,
+    pub(super) slot: &'static Slot,
     pub(super) vram: Option<Arc<Vram>>,
     pub(super) buffers: Table<Buffer>,
     pub(super) spaces: Table<AddressSpace>,
@@ -72,7 +65,14 @@ pub(super) struct Device {
 
 impl Device {
     pub(super) fn new(slot: &'static Slot) -> Self {
-        let vram = |size| Arc::new(Vram::new(faults::vram().unwrap_or(size), slot.pci));
+        let vram = |size| {
+            let used = faults::vram_used();
+            Arc::new(Vram::new(
+                faults::vram().unwrap_or(size),
+                slot.pci,
+                used.as_deref(),
+            ))
+        };
         Self {
             slot,
             vram: slot.model.vram.map(vram),
@@ -83,27 +83,15 @@ impl Device {
         }
     }
 
-    pub(super) fn model(&self) -> &'static Model {
-        self.slot.model
-    }
-
-    pub(super) fn pci(&self) -> &'static str {
-        self.slot.pci
-    }
-
     /// The error of every request on a device that the kernel has given up, or that is unplugged. A device that was given up
     /// can still be mapped.
-    pub(super) fn refusal(&self, request: &str) -> Option<i32> {
+    pub(super) fn refusal(&self, request: &str) -> Option<Errno> {
         match self.lost.get()? {
             Loss::Reset => None,
             Loss::Wedged if request == "mmap" => None,
-            Loss::Wedged => Some(libc::ECANCELED),
-            Loss::Gone => Some(libc::ENODEV),
+            Loss::Wedged => Some(Errno::CANCELED),
+            Loss::Gone => Some(Errno::NODEV),
         }
-    }
-
-    pub(super) fn is_in(&self, slot: &Slot) -> bool {
-        std::ptr::eq(self.slot, slot)
     }
 }
 
@@ -119,7 +107,7 @@ mod tests {
         assert_eq!(["a", "b", "c"].map(|thing| table.add(thing)), [1, 2, 3]);
         table.remove(1).unwrap();
         table.remove(2).unwrap();
-        assert_eq!(table.get(2).unwrap_err(), Errno(libc::ENOENT));
+        assert_eq!(table.get(2).unwrap_err(), Errno::NOENT);
         assert_eq!(["d", "e", "f"].map(|thing| table.add(thing)), [1, 2, 4]);
         assert_eq!(*table.get(1).unwrap(), "d");
     }

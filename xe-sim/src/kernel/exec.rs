@@ -2,24 +2,25 @@
 
 use std::sync::Arc;
 
+use rustix::io::{Errno, Result};
+
 use super::device::Device;
-use super::errno::{Errno, IoctlResult};
 use super::fence::signals;
 use crate::engine::{EngineClass, ExecQueue, Job};
 use crate::memory::read_user;
 use crate::report::not_simulated;
 use crate::uapi::*;
 
-pub(super) fn create(device: &Device, argument: &mut drm_xe_exec_queue_create) -> IoctlResult {
+pub(super) fn create(device: &Device, argument: &mut drm_xe_exec_queue_create) -> Result<()> {
     let space = device.spaces.get(argument.vm_id)?;
     let class = class(argument)?;
-    let queue = ExecQueue::new(space, class, device.model(), Arc::clone(&device.lost))?;
+    let queue = ExecQueue::new(space, class, device.slot.model, Arc::clone(&device.lost))?;
     argument.exec_queue_id = device.queues.add(queue);
     Ok(())
 }
 
 /// The class of the engines on which a queue may run, of which there is one each.
-fn class(argument: &drm_xe_exec_queue_create) -> Result<EngineClass, Errno> {
+fn class(argument: &drm_xe_exec_queue_create) -> Result<EngineClass> {
     // The hint changes the frequency only.
     let unknown = argument.flags & !DRM_XE_EXEC_QUEUE_LOW_LATENCY_HINT;
     if argument.width != 1 || argument.num_placements != 1 || unknown != 0 {
@@ -31,7 +32,7 @@ fn class(argument: &drm_xe_exec_queue_create) -> Result<EngineClass, Errno> {
     // `drm_xe_engine_class_instance`: class, instance, GT, padding.
     let mut instance = [0; size_of::<drm_xe_engine_class_instance>()];
     if !read_user(argument.instances, &mut instance) {
-        return Err(Errno(libc::EFAULT));
+        return Err(Errno::FAULT);
     }
     let [class, instance, gt, _] =
         [0, 2, 4, 6].map(|at| u16::from_le_bytes([instance[at], instance[at + 1]]));
@@ -39,33 +40,33 @@ fn class(argument: &drm_xe_exec_queue_create) -> Result<EngineClass, Errno> {
         (DRM_XE_ENGINE_CLASS_RENDER, 0, 0) => Ok(EngineClass::Render),
         (DRM_XE_ENGINE_CLASS_COPY, 0, 0) => Ok(EngineClass::Copy),
         (DRM_XE_ENGINE_CLASS_COMPUTE, 0, 0) => Ok(EngineClass::Compute),
-        _ => Err(Errno(libc::EINVAL)),
+        _ => Err(Errno::INVAL),
     }
 }
 
-pub(super) fn destroy(device: &Device, argument: &mut drm_xe_exec_queue_destroy) -> IoctlResult {
+pub(super) fn destroy(device: &Device, argument: &mut drm_xe_exec_queue_destroy) -> Result<()> {
     device.queues.remove(argument.exec_queue_id).map(drop)
 }
 
 pub(super) fn property(
     device: &Device,
     argument: &mut drm_xe_exec_queue_get_property,
-) -> IoctlResult {
+) -> Result<()> {
     if argument.property != DRM_XE_EXEC_QUEUE_GET_PROPERTY_BAN {
-        return Err(Errno(libc::EINVAL));
+        return Err(Errno::INVAL);
     }
     let queue = device.queues.get(argument.exec_queue_id)?;
     argument.value = queue.is_banned().into();
     Ok(())
 }
 
-pub(super) fn exec(device: &Device, argument: &mut drm_xe_exec) -> IoctlResult {
+pub(super) fn exec(device: &Device, argument: &mut drm_xe_exec) -> Result<()> {
     let queue = device.queues.get(argument.exec_queue_id)?;
     if argument.num_batch_buffer > 1 {
-        return Err(Errno(libc::EINVAL)); // Parallel exec queues, which take several batches, are not created.
+        return Err(Errno::INVAL); // Parallel exec queues, which take several batches, are not created.
     }
     if queue.is_banned() {
-        return Err(Errno(libc::ECANCELED));
+        return Err(Errno::CANCELED);
     }
     // SAFETY: the caller's array has that many elements.
     let fences = unsafe { signals(argument.syncs, argument.num_syncs) };
@@ -80,7 +81,7 @@ pub(super) fn exec(device: &Device, argument: &mut drm_xe_exec) -> IoctlResult {
 mod tests {
     use super::*;
 
-    fn class_of(class: u32, number: u16) -> Result<EngineClass, Errno> {
+    fn class_of(class: u32, number: u16) -> Result<EngineClass> {
         let instance = drm_xe_engine_class_instance {
             engine_class: class as u16,
             engine_instance: number,
@@ -105,7 +106,7 @@ mod tests {
             (DRM_XE_ENGINE_CLASS_COPY, 1),
             (DRM_XE_ENGINE_CLASS_VIDEO_DECODE, 0),
         ] {
-            assert_eq!(class_of(class, number), Err(Errno(libc::EINVAL)));
+            assert_eq!(class_of(class, number), Err(Errno::INVAL));
         }
     }
 }

@@ -4,8 +4,9 @@ use std::slice;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::{Errno, Result};
+
 use super::device::Device;
-use super::errno::{Errno, IoctlResult};
 use crate::engine::UserFence;
 use crate::memory::read_user;
 use crate::report::not_simulated;
@@ -41,7 +42,7 @@ pub(super) unsafe fn signals(syncs: u64, count: u32) -> Vec<UserFence> {
     syncs.iter().map(fence).collect()
 }
 
-pub(super) fn wait(device: &Device, argument: &mut drm_xe_wait_user_fence) -> IoctlResult {
+pub(super) fn wait(device: &Device, argument: &mut drm_xe_wait_user_fence) -> Result<()> {
     let queue = match argument.exec_queue_id {
         0 => None,
         number => Some(device.queues.get(number)?),
@@ -53,10 +54,10 @@ pub(super) fn wait(device: &Device, argument: &mut drm_xe_wait_user_fence) -> Io
             return Ok(());
         }
         if queue.as_ref().is_some_and(|queue| queue.is_banned()) {
-            return Err(Errno(libc::EIO));
+            return Err(Errno::IO);
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Err(Errno(libc::ETIME));
+            return Err(Errno::TIME);
         }
         looks += 1;
         if looks < SPINS {
@@ -78,10 +79,10 @@ fn deadline(argument: &drm_xe_wait_user_fence) -> Option<Instant> {
     Instant::now().checked_add(Duration::from_nanos(nanoseconds))
 }
 
-fn passed(argument: &drm_xe_wait_user_fence) -> Result<bool, Errno> {
+fn passed(argument: &drm_xe_wait_user_fence) -> Result<bool> {
     let mut word = [0; 8];
     if !read_user(argument.addr, &mut word) {
-        return Err(Errno(libc::EFAULT));
+        return Err(Errno::FAULT);
     }
     let word = u64::from_le_bytes(word) & argument.mask;
     let wanted = argument.value & argument.mask;
@@ -92,6 +93,6 @@ fn passed(argument: &drm_xe_wait_user_fence) -> Result<bool, Errno> {
         DRM_XE_UFENCE_WAIT_OP_GTE => word >= wanted,
         DRM_XE_UFENCE_WAIT_OP_LT => word < wanted,
         DRM_XE_UFENCE_WAIT_OP_LTE => word <= wanted,
-        _ => return Err(Errno(libc::EINVAL)),
+        _ => return Err(Errno::INVAL),
     })
 }

@@ -3,10 +3,11 @@
 use std::ffi::{c_int, c_long};
 use std::os::fd::RawFd;
 
+use rustix::io::{Errno, Result};
+
 use super::device::Device;
-use super::errno::{Errno, IoctlResult};
 use crate::memory::Buffer;
-use crate::report::{log, not_simulated};
+use crate::report::{check_flags, log};
 use crate::uapi::*;
 
 /// The bit of system memory, region 0, in a placement mask.
@@ -18,28 +19,24 @@ const FLAGS: u32 = DRM_XE_GEM_CREATE_FLAG_DEFER_BACKING
     | DRM_XE_GEM_CREATE_FLAG_NEEDS_VISIBLE_VRAM
     | DRM_XE_GEM_CREATE_FLAG_NO_COMPRESSION;
 
-/// The layout of fake `mmap` offsets on the device node: this bit, the handle, and the offset in the buffer.
+/// The layout of fake `mmap` offsets on the device node: this bit, the handle, and the offset in the buffer. A process has fewer
+/// descriptors, and so fewer buffers, than there are handles in it.
 const MAP_OFFSET: u64 = 1 << 61;
 const HANDLE_SHIFT: u32 = 40;
 const HANDLES: u64 = (1 << 20) - 1;
 
-pub(super) fn create(device: &Device, argument: &mut drm_xe_gem_create) -> IoctlResult {
+pub(super) fn create(device: &Device, argument: &mut drm_xe_gem_create) -> Result<()> {
     let vram = device
         .vram
         .as_ref()
         .filter(|_| argument.placement & SYSTEM == 0);
     let page = match vram {
-        Some(_) => device.model().vram_page,
+        Some(_) => device.slot.model.vram_page,
         None => SYSTEM_PAGE,
     };
-    let unknown = argument.flags & !FLAGS;
-    if unknown != 0 {
-        not_simulated(format_args!(
-            "DRM_IOCTL_XE_GEM_CREATE with flags {unknown:#x}"
-        ));
-    }
+    check_flags("DRM_IOCTL_XE_GEM_CREATE", argument.flags, FLAGS);
     if argument.placement == 0 || argument.size == 0 || !argument.size.is_multiple_of(page) {
-        return Err(Errno(libc::EINVAL));
+        return Err(Errno::INVAL);
     }
     argument.handle = device.buffers.add(Buffer::new(argument.size, vram)?);
     log(format_args!("buffer {}: created", argument.handle));
@@ -47,30 +44,27 @@ pub(super) fn create(device: &Device, argument: &mut drm_xe_gem_create) -> Ioctl
 }
 
 /// Closes the handle. Address spaces in which the buffer is bound keep it alive.
-pub(super) fn close(device: &Device, argument: &mut drm_gem_close) -> IoctlResult {
+pub(super) fn close(device: &Device, argument: &mut drm_gem_close) -> Result<()> {
     log(format_args!("buffer {}: closed", argument.handle));
     device
         .buffers
         .remove(argument.handle)
         .map(drop)
-        .map_err(|_| Errno(libc::EINVAL))
+        .map_err(|_| Errno::INVAL)
 }
 
 /// The offset of a buffer, or with the only known flag that of the PCI barrier page, which has no handle and exists on
 /// discrete GPUs only. Intel's driver retries a failed request with a flag of i915, which must fail again.
-pub(super) fn map_offset(device: &Device, argument: &mut drm_xe_gem_mmap_offset) -> IoctlResult {
+pub(super) fn map_offset(device: &Device, argument: &mut drm_xe_gem_mmap_offset) -> Result<()> {
     match argument.flags {
         0 => {}
         DRM_XE_MMAP_OFFSET_FLAG_PCI_BARRIER if argument.handle == 0 && device.vram.is_some() => {
             argument.offset = MAP_OFFSET;
             return Ok(());
         }
-        _ => return Err(Errno(libc::EINVAL)),
+        _ => return Err(Errno::INVAL),
     }
     device.buffers.get(argument.handle)?;
-    if u64::from(argument.handle) > HANDLES {
-        return Err(Errno(libc::ENOSPC));
-    }
     argument.offset = MAP_OFFSET | u64::from(argument.handle) << HANDLE_SHIFT;
     Ok(())
 }
@@ -84,7 +78,7 @@ pub(super) fn map_target(
     device: &Device,
     offset: u64,
     flags: c_int,
-) -> Result<(RawFd, c_int, c_long), Errno> {
+) -> Result<(RawFd, c_int, c_long)> {
     let handle = offset >> HANDLE_SHIFT & HANDLES;
     if handle == 0 {
         // The PCI barrier page is writable; writes have no effect.
@@ -94,12 +88,12 @@ pub(super) fn map_target(
     let buffer = device
         .buffers
         .get(handle as u32)
-        .map_err(|_| Errno(libc::EINVAL))?;
+        .map_err(|_| Errno::INVAL)?;
     let inside = offset & ((1 << HANDLE_SHIFT) - 1);
     Ok((buffer.descriptor(), flags, inside as c_long))
 }
 
-pub(super) fn export(device: &Device, argument: &mut drm_prime_handle) -> IoctlResult {
+pub(super) fn export(device: &Device, argument: &mut drm_prime_handle) -> Result<()> {
     log(format_args!("buffer {}: to be exported", argument.handle));
     let buffer = device.buffers.get(argument.handle)?;
     argument.fd = buffer.export(argument.flags & libc::O_CLOEXEC as u32 != 0)?;
@@ -111,7 +105,7 @@ pub(super) fn export(device: &Device, argument: &mut drm_prime_handle) -> IoctlR
 }
 
 /// Imports a buffer. A buffer that the process already has keeps its handle, as in the kernel.
-pub(super) fn import(device: &Device, argument: &mut drm_prime_handle) -> IoctlResult {
+pub(super) fn import(device: &Device, argument: &mut drm_prime_handle) -> Result<()> {
     let buffer = Buffer::import(argument.fd, device.vram.as_ref())?;
     let identity = buffer.identity()?;
     let same = |known: &Buffer| known.identity().is_ok_and(|known| known == identity);

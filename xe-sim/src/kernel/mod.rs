@@ -3,7 +3,6 @@
 //! Structures and semantics: `drm/xe_drm.h` of the kernel. An unknown request aborts the process and is reported by number.
 
 mod device;
-mod errno;
 mod exec;
 mod fence;
 mod gem;
@@ -15,22 +14,20 @@ use std::fmt::Debug;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
+use rustix::io::{Errno, Result};
 use zeusm_process::Local;
 
 use crate::faults;
 use crate::machine::{self, Machine, Slot};
-use crate::report::{log, not_simulated};
+use crate::report::{log, not_simulated, report_panics};
 use crate::settings;
 use crate::uapi::*;
 use device::Device;
 
-pub(crate) use errno::Errno;
-use errno::IoctlResult;
-
 // Intel's driver tries the interface of i915 (`drm/i915_drm.h`) on a device whose version it cannot query, and the kernel
 // refuses it. At the number of `DRM_IOCTL_I915_GETPARAM` the xe driver has `DRM_IOCTL_XE_EXEC_QUEUE_CREATE`; DRM extends the
 // shorter structure by zeroes, so it names no address for its engines. The xe driver has none of the other numbers.
-const REQUEST_DRM_IOCTL_I915_GETPARAM: u32 = 0xc010_6446;
+const I915_GETPARAM: u32 = 0xc010_6446;
 /// From `DRM_I915_GEM_INIT` to `DRM_I915_GEM_CREATE_EXT`.
 const OF_I915: RangeInclusive<u32> = 0x53..=0x7c;
 
@@ -39,6 +36,7 @@ pub(crate) fn machine() -> Option<&'static Machine> {
     static MACHINE: OnceLock<Option<&'static Machine>> = OnceLock::new();
     *MACHINE.get_or_init(|| {
         let name = settings::get(settings::MACHINE)?;
+        report_panics();
         let found = machine::named(&name);
         Some(found.unwrap_or_else(|| not_simulated(format_args!("a machine named {name}"))))
     })
@@ -52,7 +50,10 @@ fn device(slot: &'static Slot) -> &'static Device {
         let slots = machine().map_or(&[][..], |machine| machine.slots);
         slots.iter().map(Device::new).collect()
     });
-    match devices.iter().find(|device| device.is_in(slot)) {
+    match devices
+        .iter()
+        .find(|device| std::ptr::eq(device.slot, slot))
+    {
         Some(device) => device,
         None => not_simulated(format_args!("a GPU at {}", slot.pci)),
     }
@@ -66,7 +67,7 @@ pub(crate) unsafe fn request(
     slot: &'static Slot,
     request: u32,
     argument: *mut c_void,
-) -> IoctlResult {
+) -> Result<()> {
     let device = device(slot);
     // One row per request: its number, its structure and its handler. The request number encodes the structure's size.
     macro_rules! answer {
@@ -77,8 +78,8 @@ pub(crate) unsafe fn request(
                     let argument = unsafe { &mut *argument.cast::<$structure>() };
                     named(device, &stringify!($request)["REQUEST_".len()..], || $function(device, argument))
                 })*
-                _ if OF_I915.contains(&(request & 0xff)) => {
-                    named(device, "a request of i915", || Err::<(), _>(Errno(libc::EINVAL)))
+                _ if request == I915_GETPARAM || OF_I915.contains(&(request & 0xff)) => {
+                    named(device, "a request of i915", || Err(Errno::INVAL))
                 }
                 _ => not_simulated(format_args!("ioctl {:#04x} ({request:#x})", request & 0xff)),
             }
@@ -100,25 +101,19 @@ pub(crate) unsafe fn request(
         REQUEST_DRM_IOCTL_XE_EXEC_QUEUE_GET_PROPERTY(drm_xe_exec_queue_get_property) => exec::property,
         REQUEST_DRM_IOCTL_XE_EXEC(drm_xe_exec) => exec::exec,
         REQUEST_DRM_IOCTL_XE_WAIT_USER_FENCE(drm_xe_wait_user_fence) => fence::wait,
-        REQUEST_DRM_IOCTL_I915_GETPARAM(u8) => refused,
     }
-}
-
-/// A request with a structure of another driver.
-fn refused(_: &Device, _: &mut u8) -> IoctlResult {
-    Err(Errno(libc::EINVAL))
 }
 
 fn named<T: Debug>(
     device: &Device,
     name: &'static str,
-    run: impl FnOnce() -> Result<T, Errno>,
-) -> Result<T, Errno> {
+    run: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let answer = match faults::fails(name).or_else(|| device.refusal(name)) {
-        Some(error) => Err(Errno(error)),
+        Some(error) => Err(error),
         None => run(),
     };
-    log(format_args!("{} {name}: {answer:?}", device.pci()));
+    log(format_args!("{} {name}: {answer:?}", device.slot.pci));
     answer
 }
 
@@ -130,7 +125,7 @@ pub(crate) fn map_target(
     slot: &'static Slot,
     offset: u64,
     flags: c_int,
-) -> Result<(c_int, c_int, c_long), Errno> {
+) -> Result<(c_int, c_int, c_long)> {
     let device = device(slot);
     named(device, faults::MAPPING, || {
         gem::map_target(device, offset, flags)

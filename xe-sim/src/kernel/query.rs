@@ -4,8 +4,10 @@ use std::mem::size_of;
 use std::ptr;
 use std::slice;
 
+use rustix::io::{Errno, Result};
+use rustix::time::{ClockId, clock_gettime};
+
 use super::device::Device;
-use super::errno::{Errno, IoctlResult};
 use crate::engine::{TIMESTAMP_HZ, timestamp};
 use crate::faults;
 use crate::report::log;
@@ -20,9 +22,9 @@ const HIGHEST_PRIORITY: u64 = 2;
 /// Region masks: region 0 is system memory, region 1 VRAM.
 const SYSTEM: u64 = 1 << 0;
 const DEVICE: u64 = 1 << 1;
-const MASK_BYTES: usize = size_of::<u64>();
+const MASK_BYTES: u32 = size_of::<u64>() as u32;
 
-pub(super) fn version(_device: &Device, argument: &mut drm_version) -> IoctlResult {
+pub(super) fn version(_device: &Device, argument: &mut drm_version) -> Result<()> {
     argument.version_major = 1;
     argument.version_minor = 1;
     if !argument.name.is_null() {
@@ -36,20 +38,13 @@ pub(super) fn version(_device: &Device, argument: &mut drm_version) -> IoctlResu
     Ok(())
 }
 
-/// A query result: the bytes of consecutive structures.
-#[derive(Default)]
-struct Reply(Vec<u8>);
-
-impl Reply {
-    fn push<T: Copy>(mut self, thing: T) -> Self {
-        // SAFETY: the uapi's structures are plain numbers without padding.
-        let bytes = unsafe { slice::from_raw_parts((&raw const thing).cast(), size_of::<T>()) };
-        self.0.extend_from_slice(bytes);
-        self
-    }
+/// The bytes of a number, a structure, or an array of these.
+fn bytes<T: Copy>(thing: T) -> Vec<u8> {
+    // SAFETY: the uapi's structures are plain numbers without padding.
+    unsafe { slice::from_raw_parts((&raw const thing).cast(), size_of::<T>()) }.to_vec()
 }
 
-pub(super) fn device(device: &Device, argument: &mut drm_xe_device_query) -> IoctlResult {
+pub(super) fn device(device: &Device, argument: &mut drm_xe_device_query) -> Result<()> {
     let reply = match argument.query {
         DRM_XE_DEVICE_QUERY_ENGINES => engines(),
         DRM_XE_DEVICE_QUERY_MEM_REGIONS => regions(device),
@@ -61,42 +56,41 @@ pub(super) fn device(device: &Device, argument: &mut drm_xe_device_query) -> Ioc
         other => {
             // A kernel that does not know the query returns the same error.
             log(format_args!("device query {other} is not known"));
-            return Err(Errno(libc::EINVAL));
+            return Err(Errno::INVAL);
         }
     };
-    copy_out(argument, &reply.0)
+    copy_out(argument, &reply)
 }
 
 /// Implements the two-call protocol: a call with size 0 returns the size, the next call copies the data.
-fn copy_out(argument: &mut drm_xe_device_query, reply: &[u8]) -> IoctlResult {
+fn copy_out(argument: &mut drm_xe_device_query, reply: &[u8]) -> Result<()> {
     if argument.size == 0 {
         argument.size = reply.len() as u32;
         return Ok(());
     }
     if argument.size as usize != reply.len() {
-        return Err(Errno(libc::EINVAL));
+        return Err(Errno::INVAL);
     }
     // SAFETY: the caller's buffer has `size` bytes.
     unsafe { ptr::copy_nonoverlapping(reply.as_ptr(), argument.data as *mut u8, reply.len()) };
     Ok(())
 }
 
-fn engines() -> Reply {
+fn engines() -> Vec<u8> {
     let classes = [
         DRM_XE_ENGINE_CLASS_RENDER,
         DRM_XE_ENGINE_CLASS_COPY,
         DRM_XE_ENGINE_CLASS_COMPUTE,
     ];
-    let mut reply = Reply::default().push([classes.len() as u32, 0]);
-    for class in classes {
+    let engines = classes.map(|class| {
         let mut engine = drm_xe_engine::default();
         engine.instance.engine_class = class as u16;
-        reply = reply.push(engine);
-    }
-    reply
+        engine
+    });
+    [bytes([classes.len() as u32, 0]), bytes(engines)].concat()
 }
 
-fn regions(device: &Device) -> Reply {
+fn regions(device: &Device) -> Vec<u8> {
     let mut regions = vec![drm_xe_mem_region {
         mem_class: drm_xe_memory_class_DRM_XE_MEM_REGION_CLASS_SYSMEM as u16,
         instance: 0,
@@ -105,24 +99,25 @@ fn regions(device: &Device) -> Reply {
         ..Default::default()
     }];
     if let Some(vram) = &device.vram {
-        let visible = faults::bar().unwrap_or(u64::MAX).min(vram.total());
+        let visible = faults::bar().unwrap_or(u64::MAX).min(vram.total);
         regions.push(drm_xe_mem_region {
             mem_class: drm_xe_memory_class_DRM_XE_MEM_REGION_CLASS_VRAM as u16,
             instance: 1,
-            min_page_size: device.model().vram_page as u32,
-            total_size: vram.total(),
+            min_page_size: device.slot.model.vram_page as u32,
+            total_size: vram.total,
             used: vram.used(),
             cpu_visible_size: visible,
             cpu_visible_used: vram.used().min(visible),
             ..Default::default()
         });
     }
-    let reply = Reply::default().push([regions.len() as u32, 0]);
-    regions.into_iter().fold(reply, Reply::push)
+    let mut reply = bytes([regions.len() as u32, 0]);
+    reply.extend(regions.into_iter().flat_map(bytes));
+    reply
 }
 
-fn config(device: &Device) -> Reply {
-    let model = device.model();
+fn config(device: &Device) -> Vec<u8> {
+    let model = device.slot.model;
     let mut flags = DRM_XE_QUERY_CONFIG_FLAG_HAS_LOW_LATENCY;
     if model.vram.is_some() {
         flags |= DRM_XE_QUERY_CONFIG_FLAG_HAS_VRAM;
@@ -138,11 +133,11 @@ fn config(device: &Device) -> Reply {
         DRM_XE_QUERY_CONFIG_MAX_EXEC_QUEUE_PRIORITY,
         HIGHEST_PRIORITY,
     );
-    Reply::default().push([values.len() as u32, 0]).push(values)
+    [bytes([values.len() as u32, 0]), bytes(values)].concat()
 }
 
-fn graphics(device: &Device) -> Reply {
-    let (major, minor, revision) = device.model().ip;
+fn graphics(device: &Device) -> Vec<u8> {
+    let (major, minor, revision) = device.slot.model.ip;
     let (near, far) = match device.vram {
         Some(_) => (DEVICE, SYSTEM),
         None => (SYSTEM, 0),
@@ -157,49 +152,38 @@ fn graphics(device: &Device) -> Reply {
         ip_ver_rev: revision,
         ..Default::default()
     };
-    Reply::default().push([1u32, 0]).push(unit)
+    [bytes([1u32, 0]), bytes(unit)].concat()
 }
 
-fn table(device: &Device) -> Reply {
-    let row = |reply: Reply, (key, value)| reply.push([key, 1, value]);
-    device.model().table().fold(Reply::default(), row)
+fn table(device: &Device) -> Vec<u8> {
+    let rows = device.slot.model.table().into_iter();
+    rows.flat_map(|(key, value)| bytes([key, 1, value]))
+        .collect()
 }
 
-fn topology(device: &Device) -> Reply {
-    let model = device.model();
+fn topology(device: &Device) -> Vec<u8> {
+    let model = device.slot.model;
     let masks = [
         (DRM_XE_TOPO_DSS_GEOMETRY, model.subslices),
         (DRM_XE_TOPO_DSS_COMPUTE, model.subslices),
         (DRM_XE_TOPO_L3_BANK, model.l3_banks),
         (DRM_XE_TOPO_SIMD16_EU_PER_DSS, model.units),
     ];
-    masks
-        .into_iter()
-        .fold(Reply::default(), |reply, (kind, mask)| {
-            // `struct drm_xe_query_topology_mask` ends with a mask of variable length.
-            reply
-                .push([0u16, kind as u16])
-                .push(MASK_BYTES as u32)
-                .push(mask)
-        })
+    // `struct drm_xe_query_topology_mask` ends with a mask of variable length.
+    let entry = |(kind, mask)| [bytes([0, kind as u16]), bytes(MASK_BYTES), bytes(mask)].concat();
+    masks.into_iter().flat_map(entry).collect()
 }
 
 /// The engine timestamp together with a CPU timestamp of the requested clock.
-fn cycles(argument: &mut drm_xe_device_query) -> IoctlResult {
+fn cycles(argument: &mut drm_xe_device_query) -> Result<()> {
     if argument.size == 0 {
         argument.size = size_of::<drm_xe_query_engine_cycles>() as u32;
         return Ok(());
     }
     // SAFETY: the caller's buffer holds this structure.
     let reply = unsafe { &mut *(argument.data as *mut drm_xe_query_engine_cycles) };
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is valid for writing, and the system call validates the clock id.
-    if unsafe { libc::clock_gettime(reply.clockid, &raw mut time) } != 0 {
-        return Err(Errno(libc::EINVAL));
-    }
+    let clock = ClockId::try_from(reply.clockid).map_err(|_| Errno::INVAL)?;
+    let time = clock_gettime(clock);
     reply.width = u64::BITS;
     reply.engine_cycles = timestamp();
     reply.cpu_timestamp = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;

@@ -23,8 +23,6 @@ pub(crate) struct Model {
     pub(crate) wide_timestamps: bool,
     /// The number of slices.
     slices: u32,
-    /// The other entries of the hardware configuration table.
-    table: &'static [(u32, u32)],
 }
 
 /// Keys of the hardware configuration table, from `system_info.h` of Intel's driver.
@@ -43,64 +41,52 @@ mod key {
     pub(super) const REGIONS: u32 = 83;
 }
 
-/// The common properties of the Xe2 models, with one engine per class.
-const XE2: Model = Model {
-    device: 0,
-    revision: 0,
-    ip: (20, 0, 4),
-    vram: None,
-    vram_page: 4096,
-    subslices: 0,
-    l3_banks: 0xff,
-    units: 0xff,
-    frequency: 0,
-    wide_timestamps: false,
-    slices: 0,
-    table: &[
-        (key::MAX_UNITS_PER_SUBSLICE, 8),
-        (key::MAX_MEMORY_CHANNELS, 6),
-        (key::MEMORY_TYPE, 4),
-        (key::THREADS_PER_UNIT, 8),
-        (key::MAX_RCS, 1),
-        (key::MAX_CCS, 1),
-        (key::CSR_SIZE_MB, 0),
-        (key::L3_BANK_SIZE_KB, 512),
-        (key::LOCAL_MEMORY_PER_SUBSLICE_KB, 128),
-        (key::REGIONS, 1),
-    ],
-};
-
 /// Core Ultra 200V's GPU: integrated, Xe2.
 pub(crate) const LUNAR_LAKE: Model = Model {
     device: 0x64a0,
     revision: 4,
     ip: (20, 4, 4),
+    vram: None,
+    vram_page: 4096,
     subslices: 0xff,
-    slices: 2,
+    l3_banks: 0xff,
+    units: 0xff,
     frequency: 2050,
-    ..XE2
+    wide_timestamps: false,
+    slices: 2,
 };
 
 /// Arc B580: discrete, Xe2, 12 GiB.
 pub(crate) const BATTLEMAGE: Model = Model {
     device: 0xe20b,
+    revision: 0,
     ip: (20, 1, 4),
     vram: Some(12 << 30),
     vram_page: 65536,
     subslices: 0xf_ffff,
-    slices: 5,
+    l3_banks: 0xff,
+    units: 0xff,
     frequency: 2850,
     wide_timestamps: true,
-    ..XE2
+    slices: 5,
 };
 
 impl Model {
-    /// The hardware configuration table that the GuC firmware provides.
-    pub(crate) fn table(&self) -> impl Iterator<Item = (u32, u32)> {
-        let own = [
+    /// The hardware configuration table that the GuC firmware provides, with one engine per class.
+    pub(crate) fn table(&self) -> [(u32, u32); 12] {
+        [
             (key::MAX_SLICES, self.slices),
             (key::MAX_SUBSLICES, self.subslices.count_ones()),
-        ];
-        own.into_iter().chain(self.table.iter().copied())
+            (key::MAX_UNITS_PER_SUBSLICE, 8),
+            (key::MAX_MEMORY_CHANNELS, 6),
+            (key::MEMORY_TYPE, 4),
+            (key::THREADS_PER_UNIT, 8),
+            (key::MAX_RCS, 1),
+            (key::MAX_CCS, 1),
+            (key::CSR_SIZE_MB, 0),
+            (key::L3_BANK_SIZE_KB, 512),
+            (key::LOCAL_MEMORY_PER_SUBSLICE_KB, 128),
+            (key::REGIONS, 1),
+        ]
     }
 }

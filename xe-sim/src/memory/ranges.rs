@@ -1,7 +1,8 @@
 //! The bound ranges of an address space, by GPU address.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use rangemap::RangeMap;
 
 use super::buffer::Buffer;
 
@@ -9,7 +10,7 @@ use super::buffer::Buffer;
 const ADDRESS_BITS: u32 = 48;
 
 /// The memory behind a bound range.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Backing {
     /// A buffer, starting at this offset.
     Buffer(Arc<Buffer>, u64),
@@ -19,20 +20,10 @@ pub(crate) enum Backing {
     Null,
 }
 
-impl Backing {
-    /// The same backing, advanced by `bytes`.
-    fn after(&self, bytes: u64) -> Self {
-        match self {
-            Self::Buffer(buffer, offset) => Self::Buffer(Arc::clone(buffer), offset + bytes),
-            Self::User(address) => Self::User(address + bytes),
-            Self::Null => Self::Null,
-        }
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct Range {
-    pub(super) length: u64,
+/// What was bound at an address. Later operations may have left parts of it only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Binding {
+    pub(super) address: u64,
     pub(super) backing: Backing,
     pub(super) writable: bool,
 }
@@ -45,97 +36,37 @@ pub(crate) struct PageFault {
     pub(crate) access: &'static str,
 }
 
-pub(super) type Ranges = BTreeMap<u64, Range>;
+pub(super) type Ranges = RangeMap<u64, Binding>;
 
-/// A resolved address, and the number of contiguous bytes from there.
+/// A resolved address.
 pub(super) enum Place {
-    Buffer(*mut u8, u64),
-    User(u64, u64),
-    Null(u64),
-}
-
-impl Place {
-    pub(super) fn length(&self) -> u64 {
-        match *self {
-            Self::Buffer(_, length) | Self::User(_, length) | Self::Null(length) => length,
-        }
-    }
+    Buffer(*mut u8),
+    User(u64),
+    Null,
 }
 
 pub(super) fn plain(address: u64) -> u64 {
     address & ((1 << ADDRESS_BITS) - 1)
 }
 
-/// The target of an atomic operation, which must be naturally aligned memory of a buffer.
-pub(super) fn atomic_place<T>(ranges: &Ranges, address: u64) -> Result<*mut T, PageFault> {
-    let access = "atomic operation";
-    match find(ranges, address, access, true)? {
-        Place::Buffer(at, length)
-            if length >= size_of::<T>() as u64 && at.cast::<T>().is_aligned() =>
-        {
-            Ok(at.cast())
-        }
-        _ => Err(PageFault { address, access }),
-    }
-}
-
-/// Resolves an address up to the end of its range, which must be writable if the access writes.
+/// Resolves an address, with the bytes up to the end of its range, which must be writable if the access writes.
 pub(super) fn find(
     ranges: &Ranges,
     address: u64,
     access: &'static str,
     writes: bool,
-) -> Result<Place, PageFault> {
+) -> Result<(Place, u64), PageFault> {
     let address = plain(address);
     let fault = PageFault { address, access };
-    let (start, range) = ranges.range(..=address).next_back().ok_or(fault)?;
-    let inside = address - start;
-    if inside >= range.length || (writes && !range.writable) {
+    let (range, binding) = ranges.get_key_value(&address).ok_or(fault)?;
+    if writes && !binding.writable {
         return Err(fault);
     }
-    let length = range.length - inside;
-    Ok(match &range.backing {
-        Backing::Buffer(buffer, offset) => Place::Buffer(buffer.at(offset + inside), length),
-        Backing::User(start) => Place::User(start + inside, length),
-        Backing::Null => Place::Null(length),
-    })
-}
-
-/// Removes an address range from the bindings; partially covered bindings keep their head or tail. Returns the removed
-/// bindings, so that the caller can drop them without the lock.
-pub(super) fn cut(ranges: &mut Ranges, start: u64, length: u64) -> Vec<Range> {
-    let end = start.saturating_add(length);
-    let mut dropped = Vec::new();
-    let first = ranges
-        .range(..start)
-        .next_back()
-        .filter(|(at, range)| *at + range.length > start)
-        .map(|(at, _)| *at);
-    let touched: Vec<u64> = first
-        .into_iter()
-        .chain(ranges.range(start..end).map(|(at, _)| *at))
-        .collect();
-    for at in touched {
-        let Some(range) = ranges.remove(&at) else {
-            continue;
-        };
-        if at < start {
-            let head = Range {
-                length: start - at,
-                backing: range.backing.clone(),
-                writable: range.writable,
-            };
-            ranges.insert(at, head);
-        }
-        if at + range.length > end {
-            let tail = Range {
-                length: at + range.length - end,
-                backing: range.backing.after(end - at),
-                writable: range.writable,
-            };
-            ranges.insert(end, tail);
-        }
-        dropped.push(range);
-    }
-    dropped
+    let (inside, length) = (address - binding.address, range.end - address);
+    let place = match &binding.backing {
+        Backing::Buffer(buffer, offset) => Place::Buffer(buffer.at(offset + inside)),
+        Backing::User(start) => Place::User(start + inside),
+        Backing::Null => Place::Null,
+    };
+    Ok((place, length))
 }

@@ -1,12 +1,13 @@
 //! GPU address spaces (VMs): the mapping of GPU addresses to buffers and user memory.
 
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
 use super::budget;
-use super::ranges::{Backing, PageFault, Place, Range, Ranges, atomic_place, cut, find, plain};
+use super::ranges::{Backing, Binding, PageFault, Place, Ranges, find, plain};
 use super::user::{read_user, write_user};
 
 /// The size of the bounce buffer for copies from or to user memory, and of a repeated fill pattern.
@@ -19,14 +20,14 @@ pub(crate) struct AddressSpace {
     ranges: RwLock<Ranges>,
 }
 
-/// Declares the store and the atomic update of a number.
-macro_rules! atomics {
-    ($word:ty, $atomic:ty, $bytes:pat, $store:ident, $update:ident) => {
+/// Declares the store of a number.
+macro_rules! stores {
+    ($word:ty, $atomic:ty, $bytes:pat, $store:ident) => {
         /// Stores with release semantics.
         pub(crate) fn $store(&self, address: u64, word: $word) -> Result<(), PageFault> {
             let ranges = self.ranges.read();
             match find(&ranges, address, "write", true)? {
-                Place::Buffer(to, $bytes) if to.cast::<$word>().is_aligned() => {
+                (Place::Buffer(to), $bytes) if to.cast::<$word>().is_aligned() => {
                     // SAFETY: the place has these bytes, aligned, and is bound while the lock is held.
                     unsafe { <$atomic>::from_ptr(to.cast()) }.store(word, Ordering::Release);
                     Ok(())
@@ -34,41 +35,24 @@ macro_rules! atomics {
                 _ => write_to(&ranges, address, &word.to_le_bytes()),
             }
         }
-
-        /// Updates atomically.
-        pub(crate) fn $update(
-            &self,
-            address: u64,
-            change: impl Fn($word) -> $word,
-        ) -> Result<(), PageFault> {
-            let ranges = self.ranges.read();
-            // SAFETY: `atomic_place` returns aligned memory that is bound while the lock is held.
-            let word = unsafe { <$atomic>::from_ptr(atomic_place(&ranges, address)?) };
-            let change = |old| Some(change(old));
-            let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
-            Ok(())
-        }
     };
 }
 
 impl AddressSpace {
     /// Binds memory, which the GPU only reads unless it is writable.
     pub(crate) fn bind(&self, address: u64, length: u64, backing: Backing, writable: bool) {
-        let range = Range {
-            length,
+        let (address, range) = range(address, length);
+        let binding = Binding {
+            address,
             backing,
             writable,
         };
-        let mut ranges = self.ranges.write();
-        let dropped = cut(&mut ranges, plain(address), length);
-        ranges.insert(plain(address), range);
-        drop(ranges);
-        drop(dropped);
+        self.ranges.write().insert(range, binding);
     }
 
     pub(crate) fn unbind(&self, address: u64, length: u64) {
-        let dropped = cut(&mut self.ranges.write(), plain(address), length);
-        drop(dropped);
+        let (_, range) = range(address, length);
+        self.ranges.write().remove(range);
     }
 
     pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), PageFault> {
@@ -86,14 +70,12 @@ impl AddressSpace {
         while done < length {
             let (target, source) = (to + done, from + done);
             let ranges = self.ranges.read();
-            let destination = find(&ranges, target, "copy to", true)?;
-            let origin = find(&ranges, source, "copy from", false)?;
-            let piece = (length - done)
-                .min(destination.length())
-                .min(origin.length());
-            if let (Place::Buffer(to, _), Place::Buffer(from, _)) = (&destination, &origin) {
+            let (destination, space) = find(&ranges, target, "copy to", true)?;
+            let (origin, found) = find(&ranges, source, "copy from", false)?;
+            let piece = (length - done).min(space).min(found);
+            if let (Place::Buffer(to), Place::Buffer(from)) = (destination, origin) {
                 // SAFETY: both places have that many bytes, and their buffers are bound while the lock is held.
-                unsafe { ptr::copy(*from, *to, piece as usize) };
+                unsafe { ptr::copy(from, to, piece as usize) };
                 done += piece;
                 continue;
             }
@@ -124,7 +106,7 @@ impl AddressSpace {
     pub(crate) fn load(&self, address: u64) -> Result<u32, PageFault> {
         let ranges = self.ranges.read();
         match find(&ranges, address, "read", false)? {
-            Place::Buffer(from, 4..) if from.cast::<u32>().is_aligned() => {
+            (Place::Buffer(from), 4..) if from.cast::<u32>().is_aligned() => {
                 // SAFETY: the place has four bytes, aligned, and is bound while the lock is held.
                 Ok(unsafe { AtomicU32::from_ptr(from.cast()) }.load(Ordering::Acquire))
             }
@@ -136,66 +118,70 @@ impl AddressSpace {
         }
     }
 
-    atomics!(u32, AtomicU32, 4.., store, update);
-    atomics!(u64, AtomicU64, 8.., store_wide, update_wide);
+    stores!(u32, AtomicU32, 4.., store);
+    stores!(u64, AtomicU64, 8.., store_wide);
+}
+
+/// An address that is not in canonical form, and the range from there on.
+fn range(address: u64, length: u64) -> (u64, Range<u64>) {
+    let address = plain(address);
+    (address, address..address.saturating_add(length))
+}
+
+/// Resolves a range in contiguous parts. `run` gets the place of each with its bytes in the range, and returns `false` if
+/// user memory is not mapped.
+fn each_place(
+    ranges: &Ranges,
+    address: u64,
+    length: usize,
+    writes: bool,
+    mut run: impl FnMut(Place, Range<usize>) -> bool,
+) -> Result<(), PageFault> {
+    let access = if writes { "write" } else { "read" };
+    let mut done = 0;
+    while done < length {
+        let address = address + done as u64;
+        let (place, contiguous) = find(ranges, address, access, writes)?;
+        let end = length.min(done.saturating_add(contiguous as usize));
+        if !run(place, done..end) {
+            return Err(PageFault { address, access });
+        }
+        done = end;
+    }
+    Ok(())
 }
 
 /// Reads bytes. The caller holds the lock on `ranges`, so that buffers stay bound; a second read lock on the same thread would
 /// block behind a waiting writer.
 fn read_from(ranges: &Ranges, address: u64, bytes: &mut [u8]) -> Result<(), PageFault> {
-    let access = "read";
-    let mut done = 0;
-    while done < bytes.len() {
-        let at = address + done as u64;
-        let place = find(ranges, at, access, false)?;
-        let part = &mut bytes[done..];
-        let length = part.len().min(place.length() as usize);
-        let part = &mut part[..length];
+    each_place(ranges, address, bytes.len(), false, |place, part| {
+        let part = &mut bytes[part];
         match place {
             // SAFETY: the place has that many bytes, and its buffer is bound while the lock is held.
-            Place::Buffer(from, _) => unsafe {
-                ptr::copy_nonoverlapping(from, part.as_mut_ptr(), length);
+            Place::Buffer(from) => unsafe {
+                ptr::copy_nonoverlapping(from, part.as_mut_ptr(), part.len());
             },
-            Place::User(from, _) if read_user(from, part) => {}
-            Place::User(..) => {
-                return Err(PageFault {
-                    address: at,
-                    access,
-                });
-            }
-            Place::Null(_) => part.fill(0),
+            Place::User(from) => return read_user(from, part),
+            Place::Null => part.fill(0),
         }
-        done += length;
-    }
-    Ok(())
+        true
+    })
 }
 
 /// Writes bytes, under the caller's lock as in [`read_from`].
 fn write_to(ranges: &Ranges, address: u64, bytes: &[u8]) -> Result<(), PageFault> {
-    let access = "write";
-    let mut done = 0;
-    while done < bytes.len() {
-        let at = address + done as u64;
-        let place = find(ranges, at, access, true)?;
-        let part = &bytes[done..];
-        let part = &part[..part.len().min(place.length() as usize)];
+    each_place(ranges, address, bytes.len(), true, |place, part| {
+        let part = &bytes[part];
         match place {
             // SAFETY: the place has that many bytes, and its buffer is bound while the lock is held.
-            Place::Buffer(to, _) => unsafe {
+            Place::Buffer(to) => unsafe {
                 ptr::copy_nonoverlapping(part.as_ptr(), to, part.len());
             },
-            Place::User(to, _) if write_user(to, part) => {}
-            Place::User(..) => {
-                return Err(PageFault {
-                    address: at,
-                    access,
-                });
-            }
-            Place::Null(_) => {}
+            Place::User(to) => return write_user(to, part),
+            Place::Null => {}
         }
-        done += part.len();
-    }
-    Ok(())
+        true
+    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Kernel-style access to user memory: an unmapped address is an error instead of a signal.
 
-use std::io;
-
 use libc::iovec;
+use rustix::io::{Errno, Result};
 use zeusm_process::maps::{self, Mapping};
 
 fn vector(address: u64, length: usize) -> iovec {
@@ -32,15 +31,14 @@ pub(crate) fn write_user(address: u64, bytes: &[u8]) -> bool {
 
 /// Checks that user memory can be bound: `EFAULT` for memory that is unmapped or not readable, and with `writes` `EPERM` for
 /// memory that is read-only. The error is that of the lowest such address, as in the kernel.
-pub(crate) fn check_user(address: u64, length: u64, writes: bool) -> io::Result<()> {
+pub(crate) fn check_user(address: u64, length: u64, writes: bool) -> Result<()> {
     check_in(&maps::mappings(), address, length, writes)
 }
 
 /// Like [`check_user`], with the mappings in the order of their addresses.
-fn check_in(mappings: &[Mapping], address: u64, length: u64, writes: bool) -> io::Result<()> {
-    let error = |number| Err(io::Error::from_raw_os_error(number));
+fn check_in(mappings: &[Mapping], address: u64, length: u64, writes: bool) -> Result<()> {
     let Some(end) = address.checked_add(length) else {
-        return error(libc::EFAULT);
+        return Err(Errno::FAULT);
     };
     let mut at = address;
     for mapping in mappings {
@@ -52,15 +50,15 @@ fn check_in(mappings: &[Mapping], address: u64, length: u64, writes: bool) -> io
             break;
         }
         if !mapping.is_readable {
-            return error(libc::EFAULT);
+            return Err(Errno::FAULT);
         }
         if writes && !mapping.is_writable {
-            return error(libc::EPERM);
+            return Err(Errno::PERM);
         }
         at = end_of_it;
     }
     if at < end {
-        return error(libc::EFAULT);
+        return Err(Errno::FAULT);
     }
     Ok(())
 }
@@ -79,20 +77,17 @@ mod tests {
             .lines()
             .filter_map(|line| Mapping::parse(line.as_bytes()))
             .collect();
-        let check = |start, end, writes| {
-            let end = check_in(&maps, start, end - start, writes);
-            end.err().and_then(|error| error.raw_os_error())
-        };
+        let check = |start, end, writes| check_in(&maps, start, end - start, writes).err();
         for (start, end, writes, error) in [
             (0x1000, 0x3000, true, None),
             (0x2000, 0x4000, false, None),
-            (0x2000, 0x4000, true, Some(libc::EPERM)),
-            (0x3000, 0x5000, true, Some(libc::EPERM)),
-            (0x3000, 0x5000, false, Some(libc::EFAULT)),
-            (0x0, 0x2000, false, Some(libc::EFAULT)),
+            (0x2000, 0x4000, true, Some(Errno::PERM)),
+            (0x3000, 0x5000, true, Some(Errno::PERM)),
+            (0x3000, 0x5000, false, Some(Errno::FAULT)),
+            (0x0, 0x2000, false, Some(Errno::FAULT)),
             (0x5000, 0x6000, true, None),
-            (0x5000, 0x7000, false, Some(libc::EFAULT)),
-            (0x9000, 0xa000, false, Some(libc::EFAULT)),
+            (0x5000, 0x7000, false, Some(Errno::FAULT)),
+            (0x9000, 0xa000, false, Some(Errno::FAULT)),
         ] {
             assert_eq!(check(start, end, writes), error, "{start:#x} to {end:#x}");
         }

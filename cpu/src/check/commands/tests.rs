@@ -32,6 +32,7 @@ fn add(
         stack: Stack::default(),
         thread: 0,
         signal,
+        before: ordered.before.clone(),
         held: ordered.held,
     });
     (commands.next, ordered.before.into_iter().collect())
@@ -97,4 +98,37 @@ fn a_command_that_waits_for_a_later_one_is_after_it() {
     let nothing = Ordered::default();
     assert_eq!(all.resolve_signal(100, &nothing).len(), 3);
     assert!([a, b, c, d].iter().all(|it| held(&all, *it) == 0));
+}
+
+#[test]
+fn a_race_is_found_when_both_commands_can_run_in_no_order() {
+    let mut all = Commands::default();
+    let write = |all: &mut Commands, stream, wait: &[usize], signal| {
+        let (number, _) = add(all, place(stream, ""), wait, signal);
+        let uses = &mut all.pending.get_mut(&number).expect("in the table").uses;
+        uses.writes.push(0..8);
+        number
+    };
+    // Two that wait for the host, and one after the second.
+    let a = write(&mut all, 1, &[100], None);
+    let b = write(&mut all, 2, &[200], Some(201));
+    let c = write(&mut all, 3, &[201], None);
+    assert!(all.races(&Set::from([a, b, c])).is_empty());
+    let nothing = Ordered::default();
+    let new = all.resolve_signal(200, &nothing);
+    assert_eq!(new, Set::from([b, c]));
+    assert!(all.races(&new).is_empty());
+    let new = all.resolve_signal(100, &nothing);
+    assert_eq!(all.races(&new).len(), 1);
+    // One that is complete races with none.
+    let d = write(&mut all, 4, &[300], None);
+    all.complete(&Set::from([a, b, c]));
+    let new = all.resolve_signal(300, &nothing);
+    assert_eq!(new, Set::from([d]));
+    assert!(all.races(&new).is_empty());
+    // A command that sets a signal is before those that it held.
+    let e = write(&mut all, 5, &[400], None);
+    all.complete(&Set::from([d]));
+    let f = write(&mut all, 6, &[], Some(400));
+    assert!(all.races(&Set::from([e, f])).is_empty());
 }

@@ -9,7 +9,9 @@ use super::work::Work;
 use super::workers::Workers;
 use crate::engine::native::NativeQueues;
 use crate::engine::order::retired::is_in_callback;
-use crate::engine::order::{Execute, Home, Kind, Token, dispatch, register, run_all};
+use crate::engine::order::{
+    Execute, InOrder, Kind, QueueNumber, Token, dispatch, register, run_all,
+};
 
 /// The engine's state, which a fork's child replaces: it has neither the threads of the parent nor the holders of its locks.
 /// Commands in flight in the parent are never completed in the child.
@@ -50,8 +52,8 @@ impl Engine {
 }
 
 impl Execute for Engine {
-    fn execute(&'static self, token: Token) {
-        match (token.kind(), token.queue()) {
+    fn execute(&'static self, token: Box<Token>) {
+        match (token.kind, token.queue) {
             (Kind::Marker, None) => {
                 let now = token.now_if_timed();
                 dispatch(token.complete(now, now));
@@ -61,7 +63,7 @@ impl Execute for Engine {
             (Kind::Long, _) => Work::begin(token, &self.workers),
             // A callback of the native runtime must not call that runtime.
             (Kind::Native | Kind::NativeDeferred, _) if is_in_callback() => {
-                self.workers.advance(Box::new(token));
+                self.workers.advance(token);
             }
             (Kind::Native | Kind::NativeDeferred, queue) => {
                 let queue = queue.unwrap_or_else(|| token.home());
@@ -70,8 +72,12 @@ impl Execute for Engine {
         }
     }
 
-    fn assign_queue(&'static self) -> Box<dyn Home> {
-        self.queues.assign()
+    fn queue(&'static self, number: QueueNumber) -> &'static dyn InOrder {
+        self.queues.get(number)
+    }
+
+    fn assign_queue(&'static self) -> QueueNumber {
+        self.queues.next()
     }
 
     fn may_have_callbacks(&'static self) -> bool {
@@ -80,9 +86,9 @@ impl Execute for Engine {
 }
 
 /// Executes a short command on the calling thread.
-fn run_here(token: Token) {
+fn run_here(token: Box<Token>) {
     let started = token.now_if_timed();
-    token.note(run_all(&**token.operation()));
+    token.note(run_all(&*token.operation));
     let ended = token.now_if_timed();
     dispatch(token.complete(started, ended));
 }

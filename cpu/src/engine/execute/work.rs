@@ -23,12 +23,12 @@ pub struct Work {
     finished: AtomicUsize,
     started: AtomicU64,
     /// Taken by the thread that finishes the last part.
-    token: Mutex<Option<Token>>,
+    token: Mutex<Option<Box<Token>>>,
 }
 
 impl Work {
     /// Publishes a long command, and has the workers run its parts.
-    pub fn begin(token: Token, workers: &'static Workers) {
+    pub fn begin(token: Box<Token>, workers: &'static Workers) {
         let priority = token.priority();
         let work = Self::publish(token, workers);
         let helpers = work.parts.min(processor::count());
@@ -41,8 +41,8 @@ impl Work {
         workers.enqueue(priority, (0..helpers).map(|_| job()));
     }
 
-    fn publish(token: Token, workers: &'static Workers) -> Arc<Self> {
-        let operation = Arc::clone(token.operation());
+    fn publish(token: Box<Token>, workers: &'static Workers) -> Arc<Self> {
+        let operation = Arc::clone(&token.operation);
         let work = Arc::new(Self {
             parts: operation.parts().max(1),
             operation,
@@ -52,7 +52,7 @@ impl Work {
             started: AtomicU64::new(0),
             token: Mutex::default(),
         });
-        let executor = Arc::clone(&work) as Executor;
+        let executor = Executor::Shared(Arc::clone(&work) as Arc<dyn Help>);
         // Other threads may run all parts as soon as the executor is published; the last one then waits for the token's
         // lock.
         let mut place = work.token.lock();

@@ -9,7 +9,7 @@ use zeusm_process::{Condvar, Mutex};
 
 use crate::engine::order::primitives::THREAD_STACK;
 use crate::engine::order::retired::release_retired;
-use crate::engine::order::{ByPriority, Priority, Ready, dispatch};
+use crate::engine::order::{ByPriority, Priority, Ready, ReadyList, dispatch};
 use crate::system::processor;
 
 /// A job for a worker.
@@ -51,7 +51,7 @@ impl Workers {
     /// Has a worker advance a command, on behalf of a thread that must not.
     pub fn advance(&'static self, command: Ready) {
         let priority = command.priority();
-        let job = Box::new(move || dispatch(vec![command])) as Job;
+        let job = Box::new(move || dispatch(ReadyList::from([command]))) as Job;
         self.enqueue(priority, [job]);
     }
 

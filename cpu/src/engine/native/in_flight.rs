@@ -23,8 +23,6 @@ pub struct InFlight {
 /// A command in flight.
 struct Entry {
     state: State,
-    /// The completion event; a marker has none.
-    event: Option<Arc<dyn NativeEvent>>,
     /// When it was enqueued.
     started: u64,
 }
@@ -32,23 +30,11 @@ struct Entry {
 /// Where a command is.
 enum State {
     /// The native runtime executes it.
-    Issued(Token),
+    Issued(Box<Token>),
     /// It has ended with this outcome, as a marker has from the start.
-    Ended(Token, ZeResult),
+    Ended(Box<Token>, ZeResult),
     /// A thread completes it.
     Completing,
-}
-
-/// The oldest command, which has ended, for the thread that completes it.
-pub struct Front {
-    /// Its token.
-    pub token: Token,
-    /// Its outcome.
-    pub outcome: ZeResult,
-    /// Its completion event; a marker has none.
-    pub event: Option<Arc<dyn NativeEvent>>,
-    /// When it was enqueued.
-    pub started: u64,
 }
 
 impl InFlight {
@@ -63,19 +49,17 @@ impl InFlight {
     }
 
     /// Adds a native command that was enqueued at `started`.
-    pub fn push(&mut self, token: Token, event: Arc<dyn NativeEvent>, started: u64) {
+    pub fn push(&mut self, token: Box<Token>, started: u64) {
         self.entries.push_back(Entry {
             state: State::Issued(token),
-            event: Some(event),
             started,
         });
     }
 
     /// Adds a marker.
-    pub fn push_marker(&mut self, token: Token) {
+    pub fn push_marker(&mut self, token: Box<Token>) {
         self.entries.push_back(Entry {
             state: State::Ended(token, Ok(())),
-            event: None,
             started: 0,
         });
     }
@@ -89,8 +73,8 @@ impl InFlight {
     pub fn issued_before(&self, position: u64) -> Option<(u64, Arc<dyn NativeEvent>)> {
         let index = self.index(position)?;
         let mut entries = self.entries.range(..=index).enumerate().rev();
-        entries.find_map(|(index, entry)| match (&entry.state, &entry.event) {
-            (State::Issued(_), Some(event)) => Some((self.first + index as u64, Arc::clone(event))),
+        entries.find_map(|(index, entry)| match &entry.state {
+            State::Issued(token) => Some((self.first + index as u64, token.event.clone()?)),
             _ => None,
         })
     }
@@ -118,7 +102,7 @@ impl InFlight {
             other => other,
         };
         let mut later = self.entries.range(index + 1..);
-        self.awaited != Some(position) || later.any(|entry| entry.event.is_some())
+        self.awaited != Some(position) || later.any(Entry::is_native)
     }
 
     /// Begins to complete commands; `false` when another thread does so.
@@ -126,8 +110,8 @@ impl InFlight {
         !mem::replace(&mut self.is_draining, true)
     }
 
-    /// The oldest command, if it has ended; otherwise the end of draining.
-    pub fn front(&mut self) -> Option<Front> {
+    /// The oldest command, with its outcome and when it was enqueued, if it has ended; otherwise the end of draining.
+    pub fn front(&mut self) -> Option<(Box<Token>, ZeResult, u64)> {
         let ended = self.entries.front_mut().and_then(Entry::take_ended);
         self.is_draining = ended.is_some();
         ended
@@ -141,14 +125,17 @@ impl InFlight {
 }
 
 impl Entry {
-    fn take_ended(&mut self) -> Option<Front> {
+    /// Whether it is a native command, and no marker.
+    fn is_native(&self) -> bool {
+        match &self.state {
+            State::Issued(token) | State::Ended(token, _) => token.event.is_some(),
+            State::Completing => false,
+        }
+    }
+
+    fn take_ended(&mut self) -> Option<(Box<Token>, ZeResult, u64)> {
         match mem::replace(&mut self.state, State::Completing) {
-            State::Ended(token, outcome) => Some(Front {
-                token,
-                outcome,
-                event: self.event.take(),
-                started: self.started,
-            }),
+            State::Ended(token, outcome) => Some((token, outcome, self.started)),
             other => {
                 self.state = other;
                 None

@@ -5,6 +5,6 @@ mod queue;
 mod queues;
 mod wait;
 
-pub use queues::{NATIVE_QUEUES, NativeQueues};
+pub use queues::NativeQueues;
 #[cfg(all(test, loom))]
 pub use wait::Waiter;

@@ -7,19 +7,19 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
-use zeusm_process::Mutex;
+use zeusm_process::{Mutex, MutexGuard};
 
-use super::in_flight::{Front, InFlight};
+use super::in_flight::InFlight;
 use super::wait::Waiter;
 use crate::abi::result::ZeResult;
-use crate::engine::order::retired::{in_callback, retire_or_drop};
+use crate::engine::order::retired::in_callback;
 use crate::engine::order::{
-    Completion, Enqueued, Executor, Help, NativeEvent, Operation, QueueNumber, Ready, Request,
+    Enqueued, Executor, InOrder, Native, NativeEvent, Operation, QueueNumber, ReadyList, Request,
     Token, dispatch, execution,
 };
+use crate::opencl::Call;
 use crate::system::clock::{self, Deadline};
 use crate::system::stack;
 
@@ -27,8 +27,6 @@ use crate::system::stack;
 pub struct NativeQueue {
     number: QueueNumber,
     waiter: &'static Waiter,
-    /// How many streams it is assigned to.
-    streams: AtomicUsize,
     enqueue_lock: Mutex<()>,
     in_flight: Mutex<InFlight>,
 }
@@ -39,30 +37,9 @@ impl NativeQueue {
         Self {
             number,
             waiter,
-            streams: AtomicUsize::new(0),
             enqueue_lock: Mutex::default(),
             in_flight: Mutex::default(),
         }
-    }
-
-    /// Its number.
-    pub fn number(&self) -> QueueNumber {
-        self.number
-    }
-
-    /// How many streams it is assigned to.
-    pub fn streams(&self) -> usize {
-        self.streams.load(Ordering::Relaxed)
-    }
-
-    /// Assigns it to one more stream.
-    pub fn assign(&self) {
-        self.streams.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Undoes [`assign`](Self::assign).
-    pub fn unassign(&self) {
-        self.streams.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The completion event of the last command that the native runtime executes.
@@ -71,47 +48,51 @@ impl NativeQueue {
     }
 
     /// Enqueues a command to the native runtime.
-    pub fn enqueue(&'static self, token: Token) {
+    pub fn enqueue(&'static self, mut token: Box<Token>) {
         let enqueue_lock = self.enqueue_lock.lock();
-        let started = clock::now();
-        let (event, outcome) = issue(&**token.operation(), self.number);
+        // From the enqueueing on, a fork waits for the command. While the process exits, there is no call.
+        let call = Call::begin();
+        let started = token.now_if_timed();
+        let (event, outcome) = issue(&*token.operation, self.number);
         token.note(outcome);
         let Some(event) = event else {
-            drop(enqueue_lock);
+            drop((call, enqueue_lock));
             return self.mark(token);
         };
+        token.event = Some(Arc::clone(&event));
         let mut in_flight = self.in_flight.lock();
         let position = in_flight.end();
         let ready = self.executing(&token, &in_flight);
-        in_flight.push(token, Arc::clone(&event), started);
+        in_flight.push(token, started);
         drop((in_flight, enqueue_lock));
         self.watch(position, &*event);
         event.flush();
-        retire_or_drop(event);
+        drop((call, event));
         dispatch(ready);
     }
 
     /// Has the end of a command reported.
     fn watch(&'static self, position: u64, event: &dyn NativeEvent) {
-        let completion = || Box::new(move |outcome| self.ended(position, outcome)) as Completion;
-        if !execution().may_have_callbacks() || !event.watch(completion()) {
+        let key = self.native(position).key();
+        if !execution().may_have_callbacks() || !event.watch(key) {
             // Without a callback, this thread waits and completes it.
-            self.waiter.hold(|| event.wait());
-            self.in_flight.lock().note(position, Ok(()));
-            self.drain();
+            event.wait();
+            let mut in_flight = self.in_flight.lock();
+            in_flight.note(position, Ok(()));
+            self.drain(in_flight);
         }
     }
 
-    /// The command at a position has ended, as a callback of the native runtime tells.
-    fn ended(&'static self, position: u64, outcome: ZeResult) {
-        let should_drain = self.in_flight.lock().note(position, outcome);
-        if should_drain {
-            in_callback(|| self.drain());
+    /// The command at a position.
+    fn native(&'static self, position: u64) -> Native {
+        Native {
+            queue: self,
+            position,
         }
     }
 
     /// Completes a marker when all commands in flight are complete.
-    pub fn mark(&'static self, token: Token) {
+    pub fn mark(&'static self, token: Box<Token>) {
         let mut in_flight = self.in_flight.lock();
         if in_flight.is_empty() {
             drop(in_flight);
@@ -126,30 +107,24 @@ impl NativeQueue {
 
     /// Publishes the executor of the command that is appended next: under the lock, since it must not be once the command is
     /// complete. Returns the commands that may be enqueued behind it.
-    fn executing(&'static self, token: &Token, in_flight: &InFlight) -> Vec<Ready> {
+    fn executing(&'static self, token: &Token, in_flight: &InFlight) -> ReadyList {
         if in_flight.is_empty() {
             self.waiter.queue_is_busy();
         }
-        let position = in_flight.end();
-        let native = Native {
-            queue: self,
-            position,
-        };
-        token.executing(&(Arc::new(native) as Executor))
+        token.executing(&Executor::Native(self.native(in_flight.end())))
     }
 
     /// Completes the commands that have ended, in the order of the queue: a thread that sees one complete sees the
     /// earlier ones complete. One thread at a time drains; it also completes commands whose end other threads report
     /// meanwhile.
-    fn drain(&'static self) {
-        let mut in_flight = self.in_flight.lock();
+    fn drain(&'static self, mut in_flight: MutexGuard<'static, InFlight>) {
         if !in_flight.begin_draining() {
             return;
         }
-        let mut ready = Vec::new();
-        while let Some(front) = in_flight.front() {
+        let mut ready = ReadyList::new();
+        while let Some((token, outcome, started)) = in_flight.front() {
             drop(in_flight);
-            ready.append(&mut complete(front));
+            ready.extend(complete(token, outcome, started));
             in_flight = self.in_flight.lock();
             // The entry stays in the list until now, so that a marker that is added meanwhile is completed after it.
             in_flight.pop();
@@ -177,25 +152,15 @@ fn issue(
 }
 
 /// Completes the oldest command of a queue. Returns the commands that are ready now.
-fn complete(front: Front) -> Vec<Ready> {
-    let Front {
-        token,
-        outcome,
-        event,
-        started,
-    } = front;
+fn complete(token: Box<Token>, outcome: ZeResult, started: u64) -> ReadyList {
     token.note(outcome);
     let (started, ended) = if token.is_timed() {
-        let native = event.as_ref().and_then(|event| event.times());
+        let native = token.event.as_ref().and_then(|event| event.times());
         within(native, started, clock::now())
     } else {
         (0, 0)
     };
-    let ready = token.complete(started, ended);
-    if let Some(event) = event {
-        retire_or_drop(event);
-    }
-    ready
+    token.complete(started, ended)
 }
 
 /// The times of a native command, clamped to the interval measured with our clock, in case the native runtime uses
@@ -208,47 +173,42 @@ fn within(native: Option<(u64, u64)>, started: u64, ended: u64) -> (u64, u64) {
     })
 }
 
-/// A native command in flight, as threads that wait for it see it.
-struct Native {
-    queue: &'static NativeQueue,
-    position: u64,
-}
+impl InOrder for NativeQueue {
+    fn number(&self) -> QueueNumber {
+        self.number
+    }
 
-impl Native {
+    fn ended(&'static self, position: u64, outcome: ZeResult) {
+        let mut in_flight = self.in_flight.lock();
+        if in_flight.note(position, outcome) {
+            in_callback(|| self.drain(in_flight));
+        }
+    }
+
     /// Waits for it inside the native runtime, helping to execute it, and completes it. `false` when another thread
-    /// already does so, or when this one could end up executing the commands of other queues, or has a small stack.
-    fn wait(&self) -> bool {
+    /// already does so, when a kernel may take longer than until the deadline, or when this thread could end up executing the
+    /// commands of other queues, or has a small stack.
+    fn help(&'static self, position: u64, deadline: Deadline) -> bool {
         // The fake runtime of the simulation needs no stack.
-        if !cfg!(test) && !stack::holds_kernels() {
+        let may_execute = cfg!(test) || stack::holds_kernels();
+        if !matches!(deadline, Deadline::Never) || !may_execute {
             return false;
         }
-        let (queue, position) = (self.queue, self.position);
-        let issued = queue.in_flight.lock().issued_before(position);
+        let issued = self.in_flight.lock().issued_before(position);
         let has_ended = issued.is_none_or(|(position, event)| {
-            queue.waiter.try_hold(|| {
-                queue.in_flight.lock().await_inside(Some(position));
+            self.waiter.try_hold(|| {
+                self.in_flight.lock().await_inside(Some(position));
                 event.wait();
-                queue.in_flight.lock().await_inside(None);
+                self.in_flight.lock().await_inside(None);
             })
         });
         if has_ended {
-            queue.drain();
+            self.drain(self.in_flight.lock());
         }
         has_ended
     }
-}
 
-impl Help for Native {
-    fn help(&self, deadline: Deadline) -> bool {
-        // A kernel may take any time.
-        matches!(deadline, Deadline::Never) && self.wait()
-    }
-
-    fn queue(&self) -> Option<QueueNumber> {
-        Some(self.queue.number)
-    }
-
-    fn request_help(&self) -> Option<Request> {
-        Some(self.queue.waiter.request())
+    fn request_help(&'static self) -> Request {
+        self.waiter.request()
     }
 }

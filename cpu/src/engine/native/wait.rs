@@ -87,24 +87,6 @@ impl Waiter {
         true
     }
 
-    /// Calls `wait` as soon as this thread can have the role.
-    pub fn hold(&self, wait: impl FnOnce()) {
-        let _request = self.request_quietly();
-        let mut state = self.state.lock();
-        while state.held {
-            state = self.wanted.wait(state);
-        }
-        state.held = true;
-        drop(state);
-        let _hold = Hold(self);
-        wait();
-    }
-
-    fn request_quietly(&self) -> Asked<'_> {
-        self.state.lock().requests += 1;
-        Asked(self)
-    }
-
     /// Asks the helper to take the role, as long as the request lives.
     pub fn request(&'static self) -> Request {
         let mut state = self.state.lock();

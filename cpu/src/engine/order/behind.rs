@@ -16,7 +16,7 @@ impl Behind {
     /// That of command `number`.
     pub fn executor(sequence: &Arc<Sequence>, number: u64) -> Executor {
         let sequence = Arc::downgrade(sequence);
-        Arc::new(Self { sequence, number })
+        Executor::Shared(Arc::new(Self { sequence, number }))
     }
 
     fn before(&self) -> Option<Executor> {
@@ -28,9 +28,7 @@ impl Help for Behind {
     fn help(&self, deadline: Deadline) -> bool {
         let mut last: Option<Executor> = None;
         while let Some(executor) = self.before()
-            && last
-                .as_ref()
-                .is_none_or(|last| !Arc::ptr_eq(last, &executor))
+            && last.as_ref().is_none_or(|last| !last.is(&executor))
             && executor.help(deadline)
         {
             last = Some(executor);

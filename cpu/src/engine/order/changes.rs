@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use super::fault::Faults;
 use super::pending::Change;
-use super::ready::Ready;
+use super::ready::ReadyList;
 use super::signal::Signal;
 use crate::abi::result::ZeResult;
 
@@ -25,9 +26,9 @@ impl Promised {
         }
     }
 
-    fn make(mut self, started: u64, ended: u64, ready: &mut Vec<Ready>) {
+    fn make(&mut self, started: u64, ended: u64, ready: &mut ReadyList) {
         if let Some(change) = self.change.take() {
-            ready.append(&mut self.signal.make_change(change, started, ended));
+            ready.extend(self.signal.make_change(change, started, ended));
         }
     }
 }
@@ -57,27 +58,29 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Those of a command that resets and sets these signals, pending from now on.
-    pub fn new(reset: Option<Arc<Signal>>, set: Option<Arc<Signal>>, in_engine: bool) -> Self {
+    /// Those of a command that resets and sets these signals, pending from now on. If it `concludes`, the signal that it sets
+    /// reports the errors of all commands before it, too.
+    pub fn new(
+        reset: Option<Arc<Signal>>,
+        set: Option<Arc<Signal>>,
+        in_engine: bool,
+        concludes: bool,
+    ) -> Self {
         let promised = |signal: Option<Arc<Signal>>, sets| {
             signal.map(|signal| Promised::new(signal, Change { sets, in_engine }))
         };
         Self {
+            concludes: concludes && set.is_some(),
             reset: promised(reset, false),
             set: promised(set, true),
-            concludes: false,
         }
     }
 
-    /// Those of a command that concludes, or not: if it sets a signal, that reports the errors of all commands before it, too.
-    pub fn concluding(mut self, concludes: bool) -> Self {
-        self.concludes = concludes && self.set.is_some();
-        self
-    }
-
-    /// Whether the command concludes.
-    pub fn concludes(&self) -> bool {
-        self.concludes
+    /// Reports the errors of the commands before it, if it concludes.
+    pub fn conclude(&self, faults: &Faults) {
+        if self.concludes {
+            self.note(faults.conclude());
+        }
     }
 
     /// Notes an outcome that waits for the signal report.
@@ -99,13 +102,10 @@ impl Changes {
 
     /// Makes the changes of a command that ran at these times, and returns the commands that have been waiting for them.
     #[must_use]
-    pub fn make(self, started: u64, ended: u64) -> Vec<Ready> {
-        let mut ready = Vec::new();
-        if let Some(reset) = self.reset {
-            reset.make(started, ended, &mut ready);
-        }
-        if let Some(set) = self.set {
-            set.make(started, ended, &mut ready);
+    pub fn make(&mut self, started: u64, ended: u64) -> ReadyList {
+        let mut ready = ReadyList::new();
+        for promised in [&mut self.reset, &mut self.set].into_iter().flatten() {
+            promised.make(started, ended, &mut ready);
         }
         ready
     }

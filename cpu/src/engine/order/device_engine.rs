@@ -1,6 +1,5 @@
 //! The engine of a device, which its queues and lists share.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::sequence::Sequence;
@@ -22,11 +21,5 @@ impl DeviceEngine {
             is_blocked: true,
             ..Self::default()
         }
-    }
-}
-
-impl fmt::Debug for DeviceEngine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeviceEngine").finish_non_exhaustive()
     }
 }

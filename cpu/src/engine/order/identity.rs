@@ -4,14 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A number that no other object of the process has or had. Addresses are used again, while the checker still knows objects
 /// that are gone.
-pub struct Identity(usize);
-
-impl Identity {
-    /// The number.
-    pub fn number(&self) -> usize {
-        self.0
-    }
-}
+pub struct Identity(pub usize);
 
 impl Default for Identity {
     fn default() -> Self {

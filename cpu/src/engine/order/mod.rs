@@ -20,20 +20,19 @@ mod sequence;
 mod signal;
 mod slots;
 mod stream;
-mod token;
 mod wait;
 
 #[cfg(all(test, loom))]
 pub use changes::Changes;
 pub use dependence::Order;
 pub use device_engine::DeviceEngine;
-pub use help::{Executor, Help, QueueNumber, Request};
-pub use native_event::{Completion, Enqueued, NativeEvent};
+pub use help::{Executor, Help, InOrder, NATIVE_QUEUES, Native, QueueNumber, Request};
+pub use native_event::{Enqueued, NativeEvent};
 pub use operation::{Kind, Nothing, Operation, Pins, run, run_all};
 pub use priority::{ByPriority, Priority};
-pub use ready::{Advance, Ready, dispatch};
+pub use ready::{Advance, Ready, ReadyList, dispatch};
+pub use sequence::{Execute, Token, ended, execution, register};
 pub use signal::{SharedState, Signal};
 #[cfg(test)]
 pub use slots::WINDOW;
 pub use stream::Stream;
-pub use token::{Execute, Home, Token, execution, register};

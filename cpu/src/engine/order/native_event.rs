@@ -4,16 +4,11 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::abi::result::ZeResult;
-
-/// Is told the outcome when a command has ended. May be called in a callback of the native runtime, as it does not call that.
-pub type Completion = Box<dyn FnOnce(ZeResult) + Send>;
-
 /// The completion event of an enqueued command.
 pub trait NativeEvent: Send + Sync {
-    /// Registers `completion` to be called when the command has ended, possibly during this call. `false` when the
-    /// runtime refuses.
-    fn watch(&self, completion: Completion) -> bool;
+    /// Has the end of the command reported to [`ended`](super::sequence::ended) with this key, possibly during this call. `false`
+    /// when the runtime refuses.
+    fn watch(&self, key: u64) -> bool;
     /// Flushes the queue, so that the command is started even if no thread waits for it.
     fn flush(&self);
     /// Waits for it; the calling thread helps to execute it.

@@ -78,11 +78,14 @@ pub trait Operation: Any + Send + Sync {
         false
     }
 
-    /// Runs part `part` of [`parts`](Self::parts), to its end.
+    /// Runs part `part` of [`parts`](Self::parts), to its end. Markers and native operations have none.
     ///
     /// # Errors
     /// Reported by waits for the command's signal, and by the next host synchronization with the stream.
-    fn run(&self, part: usize) -> ZeResult;
+    fn run(&self, part: usize) -> ZeResult {
+        let _ = part;
+        Ok(())
+    }
 
     /// Enqueues a native operation to the native runtime's in-order queue number `queue`.
     fn enqueue(&self, queue: usize) -> Enqueued {
@@ -113,9 +116,5 @@ pub struct Nothing;
 impl Operation for Nothing {
     fn kind(&self) -> Kind {
         Kind::Marker
-    }
-
-    fn run(&self, _part: usize) -> ZeResult {
-        Ok(())
     }
 }

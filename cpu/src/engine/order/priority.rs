@@ -51,25 +51,3 @@ impl<T> Default for ByPriority<T> {
         Self([const { VecDeque::new() }; 3])
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_oldest_of_the_highest_priority_is_first() {
-        let mut queue = ByPriority::default();
-        for (priority, item) in [
-            (Priority::Low, 1),
-            (Priority::Normal, 2),
-            (Priority::High, 3),
-            (Priority::Low, 4),
-            (Priority::High, 5),
-        ] {
-            queue.push(priority, item);
-        }
-        assert_eq!(queue.len(), 5);
-        let order: Vec<i32> = std::iter::from_fn(|| queue.pop()).collect();
-        assert_eq!(order, [3, 5, 2, 1, 4]);
-    }
-}

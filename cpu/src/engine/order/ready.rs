@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 
+use smallvec::SmallVec;
+
 use super::help::QueueNumber;
 use super::priority::{ByPriority, Priority};
 
@@ -21,6 +23,9 @@ pub trait Advance: Send {
 /// Such a command, whatever it is.
 pub type Ready = Box<dyn Advance>;
 
+/// Commands that are ready, in most cases one at most.
+pub type ReadyList = SmallVec<[Ready; 1]>;
+
 thread_local! {
     /// The ready commands that this thread is dispatching. Without a destructor, as threads dispatch also while they exit; it is
     /// empty after each dispatch.
@@ -32,31 +37,30 @@ thread_local! {
 ///
 /// The completion of one may make the next one ready, and so on. Nested calls leave their commands to the outermost
 /// one, since recursion could overflow the stack.
-pub fn dispatch(ready: Vec<Ready>) {
+pub fn dispatch(mut ready: ReadyList) {
     if ready.is_empty() {
         return;
     }
-    let is_outermost = READY.with_borrow_mut(|queue| {
+    let mut next = READY.with_borrow_mut(|queue| {
         let is_outermost = queue.is_none();
         let queue = queue.get_or_insert_default();
+        // A single one, as most are, needs no place in the queue.
+        let single = (is_outermost && ready.len() == 1).then(|| ready.pop());
         for command in ready {
             queue.push(command.priority(), command);
         }
-        is_outermost
+        single
+            .flatten()
+            .or_else(|| is_outermost.then(|| queue.pop())?)
     });
-    if !is_outermost {
-        return;
-    }
-    let next = || {
-        READY.with_borrow_mut(|queue| {
+    while let Some(command) = next {
+        command.advance();
+        next = READY.with_borrow_mut(|queue| {
             let command = queue.as_mut()?.pop();
             if command.is_none() {
                 **queue = None;
             }
             command
-        })
-    };
-    while let Some(command) = next() {
-        command.advance();
+        });
     }
 }

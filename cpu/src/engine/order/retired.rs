@@ -19,6 +19,8 @@ static RETIRED: Local<Retired> = Local::new();
 thread_local! {
     /// Whether this thread is in a callback of the native runtime.
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread is dropping retired objects.
+    static IS_RELEASING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs `work` as part of a callback of the native runtime, which must not be called from there.
@@ -35,23 +37,26 @@ pub fn is_in_callback() -> bool {
 
 /// Drops an object that may hold the last reference to a native object: later, on a thread that is not in a callback
 /// and holds no lock.
-pub fn retire(object: impl Send + 'static) {
+pub fn retire(object: Box<dyn Send>) {
     let retired = RETIRED.get_or_default();
-    retired.objects.lock().push(Box::new(object));
+    retired.objects.lock().push(object);
     retired.has_some.store(true, Ordering::Relaxed);
 }
 
 /// As [`retire`], but at once outside of callbacks. The caller must hold no lock.
-pub fn retire_or_drop(object: impl Send + 'static) {
+pub fn retire_or_drop(object: Box<dyn Send>) {
     if is_in_callback() {
         retire(object);
     }
 }
 
-/// Drops the retired objects.
+/// Drops the retired objects. Nested calls leave theirs to the outermost one, since recursion could overflow the stack.
 pub fn release_retired() {
     let Some(retired) = RETIRED.get() else { return };
-    if retired.has_some.load(Ordering::Relaxed) && !is_in_callback() {
+    if !retired.has_some.load(Ordering::Relaxed) || is_in_callback() || IS_RELEASING.replace(true) {
+        return;
+    }
+    while retired.has_some.load(Ordering::Relaxed) {
         let objects = {
             let mut objects = retired.objects.lock();
             retired.has_some.store(false, Ordering::Relaxed);
@@ -59,4 +64,5 @@ pub fn release_retired() {
         };
         drop(objects);
     }
+    IS_RELEASING.set(false);
 }

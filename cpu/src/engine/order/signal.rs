@@ -1,6 +1,5 @@
 //! Signals: the state of an event or a fence, and the commands and host threads that wait for it.
 
-use std::cell::RefCell;
 use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,8 +11,8 @@ use super::help::Executor;
 use super::identity::Identity;
 use super::pending::{Change, Pending};
 use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
-use super::ready::{Advance, Ready, dispatch};
-use super::retired::{retire, retire_or_drop};
+use super::ready::{Advance, ReadyList, dispatch};
+use super::retired::{release_retired, retire};
 use super::wait::{WaitState, wait};
 use crate::abi::result::ZeResult;
 use crate::system::clock::Deadline;
@@ -83,7 +82,7 @@ impl Reinit for Own {
 struct State {
     /// Released commands that wait for this signal. They go on to the next one of their wait lists when they are taken from
     /// here, even if this one is reset before they are advanced.
-    waiting: Vec<Ready>,
+    waiting: ReadyList,
     /// The executor of the command that will set the signal; dropped when the signal is set.
     executor: Option<Executor>,
     /// Start and end of the command that set it last, in nanoseconds.
@@ -99,9 +98,9 @@ struct State {
 impl State {
     /// The commands that have been waiting, if a signal that has been set `count` times was set since this process noticed it
     /// last.
-    fn take_passed(&mut self, count: u64) -> Vec<Ready> {
+    fn take_passed(&mut self, count: u64) -> ReadyList {
         if mem::replace(&mut self.seen, count) == count {
-            return Vec::new();
+            return ReadyList::new();
         }
         mem::take(&mut self.waiting)
     }
@@ -136,7 +135,7 @@ impl Signal {
 
     /// Tells it from other signals.
     pub fn identity(&self) -> usize {
-        self.identity.number()
+        self.identity.0
     }
 
     /// Whether other processes share it.
@@ -205,12 +204,12 @@ impl Signal {
     ///
     /// The change is pending until it is made, and not any more when a thread that has seen it calls [`reset`](Self::reset).
     #[must_use]
-    pub fn make_change(&self, change: Change, started: u64, ended: u64) -> Vec<Ready> {
+    pub fn make_change(&self, change: Change, started: u64, ended: u64) -> ReadyList {
         if change.sets {
             return self.set_by(Some(change), started, ended);
         }
         self.reset_by(Some(change));
-        Vec::new()
+        ReadyList::new()
     }
 
     /// Whether a command that is submitted now, and reaches it after all that are in engines, will find it set.
@@ -236,12 +235,12 @@ impl Signal {
 
     /// Sets it, wakes the host threads that wait, and returns the commands that have been waiting for it.
     #[must_use]
-    pub fn set(&self, started: u64, ended: u64) -> Vec<Ready> {
+    pub fn set(&self, started: u64, ended: u64) -> ReadyList {
         self.set_by(None, started, ended)
     }
 
     /// Sets it for the host, or by a command whose change is `pending`.
-    fn set_by(&self, pending: Option<Change>, started: u64, ended: u64) -> Vec<Ready> {
+    fn set_by(&self, pending: Option<Change>, started: u64, ended: u64) -> ReadyList {
         let own = self.own.get();
         let mut state = own.state.lock();
         if let Some(change) = pending {
@@ -266,7 +265,7 @@ impl Signal {
     /// Wakes the host threads that wait, and returns the commands that have been waiting, if another process has set it
     /// since this one noticed it last.
     #[must_use]
-    pub fn refresh(&self) -> Vec<Ready> {
+    pub fn refresh(&self) -> ReadyList {
         let own = self.own.get();
         let mut state = own.state.lock();
         let passed = state.take_passed(self.read().1);
@@ -299,7 +298,7 @@ impl Signal {
     ///
     /// A chainable token also passes a signal that a native command in flight will set, if it can be enqueued to the
     /// same in-order queue, as it is then executed after that command.
-    pub fn admit<T: Advance + 'static>(&self, mut token: T) -> Option<T> {
+    pub fn admit<T: Advance + 'static>(&self, mut token: Box<T>) -> Option<Box<T>> {
         if self.is_set() {
             return Some(token);
         }
@@ -321,7 +320,7 @@ impl Signal {
         // Another process may have set and reset it, which counts for the commands that have been waiting only.
         // If it is set from here on, the count differs from the one that is noticed now, and `refresh` takes the token.
         let passed = state.take_passed(count);
-        state.waiting.push(Box::new(token));
+        state.waiting.push(token);
         drop(state);
         if !passed.is_empty() {
             dispatch(passed);
@@ -339,7 +338,7 @@ impl Signal {
         // There is a previous one when two commands in flight signal the same event. It is dropped later, as the caller
         // holds a queue's lock.
         if let Some(before) = before {
-            retire(before);
+            retire(Box::new(before));
         }
     }
 
@@ -370,44 +369,17 @@ impl Signal {
     }
 }
 
-thread_local! {
-    /// Commands that can never run, collected while this thread is dropping such commands.
-    static ORPHANS: RefCell<Option<Vec<Ready>>> = const { RefCell::new(None) };
-}
-
 impl Drop for Signal {
-    /// Drops the commands that wait for the signal, which no other command can set any more.
-    ///
-    /// They may hold the last reference to other signals with such commands, and so on. The outermost call drops them
-    /// one after another, since recursion could overflow the stack.
+    /// Drops the commands that wait for the signal, which no other command can set any more. They may hold the last reference
+    /// to other signals with such commands, and so on.
     fn drop(&mut self) {
         let Some(own) = self.own.get_mut() else {
             return;
         };
-        let mut lost = mem::take(&mut own.state.get_mut().waiting);
-        if lost.is_empty() {
-            return;
-        }
-        let outermost = ORPHANS.try_with(|orphans| match &mut *orphans.borrow_mut() {
-            Some(orphans) => {
-                orphans.append(&mut lost);
-                false
-            }
-            none => {
-                *none = Some(Vec::new());
-                true
-            }
-        });
-        while let Some(token) = lost.pop() {
-            retire_or_drop(token);
-            let _ = ORPHANS.try_with(|orphans| {
-                if let Some(orphans) = &mut *orphans.borrow_mut() {
-                    lost.append(orphans);
-                }
-            });
-        }
-        if outermost == Ok(true) {
-            ORPHANS.set(None);
+        let lost = mem::take(&mut own.state.get_mut().waiting);
+        if !lost.is_empty() {
+            retire(Box::new(lost));
+            release_retired();
         }
     }
 }

@@ -6,17 +6,14 @@ use std::mem;
 use super::dependence::Order;
 use super::help::{Executor, QueueNumber};
 use super::operation::Kind;
-use super::signal::Signal;
-use super::token::Command;
 
 /// How many unfinished commands a step examines; later ones wait as if behind a barrier, which is always correct. This
 /// bounds the cost of a step and the number of native commands that a stream has in flight.
 pub const WINDOW: usize = if cfg!(test) { 8 } else { 64 };
 
-/// All commands from the oldest unfinished one on.
-#[derive(Default)]
-pub struct Slots {
-    commands: VecDeque<Slot>,
+/// All commands from the oldest unfinished one on, which are `T`s.
+pub struct Slots<T> {
+    commands: VecDeque<Slot<T>>,
     /// The number of the first of them.
     first: u64,
     /// How many of them are held.
@@ -24,12 +21,13 @@ pub struct Slots {
 }
 
 /// A command in a stream.
-struct Slot {
+struct Slot<T> {
     order: Order,
-    stage: Stage,
+    kind: Kind,
+    stage: Stage<T>,
 }
 
-impl Slot {
+impl<T> Slot<T> {
     /// Whether it is a native command in flight.
     fn is_native(&self) -> bool {
         matches!(&self.stage, Stage::Released(Some(executor)) if executor.queue().is_some())
@@ -37,23 +35,13 @@ impl Slot {
 }
 
 /// Where a command is.
-pub enum Stage {
+pub enum Stage<T> {
     /// Commands that it follows are not complete.
-    Held(Box<Command>),
+    Held(Box<T>),
     /// There is a token of it, and an executor once it is being executed.
     Released(Option<Executor>),
     /// It is complete.
     Done,
-}
-
-/// A command that may be executed.
-pub struct Released {
-    /// Its number.
-    pub number: u64,
-    /// The command.
-    pub command: Box<Command>,
-    /// The native queue of the commands in flight that it follows.
-    pub queue: Option<QueueNumber>,
 }
 
 /// The combined progress of some commands.
@@ -68,7 +56,7 @@ enum Progress {
 }
 
 impl Progress {
-    fn of(stage: &Stage) -> Self {
+    fn of<T>(stage: &Stage<T>) -> Self {
         match stage {
             Stage::Done => Self::Done,
             Stage::Released(Some(executor)) => executor.queue().map_or(Self::Blocked, Self::Native),
@@ -95,7 +83,17 @@ impl Progress {
     }
 }
 
-impl Slots {
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self {
+            commands: VecDeque::new(),
+            first: 0,
+            held: 0,
+        }
+    }
+}
+
+impl<T> Slots<T> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty()
@@ -112,15 +110,15 @@ impl Slots {
     }
 
     /// The slot of a command that is not complete.
-    fn slot(&mut self, number: u64) -> Option<&mut Slot> {
+    fn slot(&mut self, number: u64) -> Option<&mut Slot<T>> {
         let index = number.checked_sub(self.first)?;
         self.commands.get_mut(usize::try_from(index).ok()?)
     }
 
     /// Appends a command.
-    pub fn push(&mut self, order: Order, stage: Stage) {
+    pub fn push(&mut self, order: Order, kind: Kind, stage: Stage<T>) {
         self.held += usize::from(matches!(stage, Stage::Held(_)));
-        self.commands.push_back(Slot { order, stage });
+        self.commands.push_back(Slot { order, kind, stage });
     }
 
     /// Notes the executor of a command.
@@ -132,7 +130,7 @@ impl Slots {
 
     /// Notes that a command is complete. Returns what it was, for the caller to drop without a lock.
     #[must_use]
-    pub fn complete(&mut self, number: u64) -> Option<Stage> {
+    pub fn complete(&mut self, number: u64) -> Option<Stage<T>> {
         let slot = self.slot(number);
         let stage = slot.map(|slot| mem::replace(&mut slot.stage, Stage::Done));
         while let Some(Stage::Done) = self.commands.front().map(|slot| &slot.stage) {
@@ -153,23 +151,24 @@ impl Slots {
         })
     }
 
-    /// The number and the signal of the last command, if the native commands before it hold it back.
-    pub fn last_behind_native(&self) -> Option<(u64, &Signal)> {
+    /// The last command, with its number, if the native commands before it hold it back.
+    pub fn last_behind_native(&self) -> Option<(u64, &T)> {
         let mut slots = self.commands.iter().rev();
         if let Some(last) = slots.next()
             && last.order.follows_all()
             && let Stage::Held(command) = &last.stage
-            && slots.take(WINDOW).any(Slot::is_native)
+            && slots.take(WINDOW).any(|slot| slot.is_native())
         {
-            return Some((self.end() - 1, command.changes.signal()?));
+            return Some((self.end() - 1, command));
         }
         None
     }
 
-    /// Passes the commands that may be executed now to `begin`.
-    pub fn release(&mut self, mut begin: impl FnMut(Released)) {
+    /// Passes the commands that may be executed now to `begin`, each with the native queue of the commands in flight that it
+    /// follows.
+    pub fn release(&mut self, mut begin: impl FnMut(Box<T>, Option<QueueNumber>)) {
         let (mut all, mut barriers) = (Progress::Done, Progress::Done);
-        for (number, slot) in (self.first..).zip(&mut self.commands).take(WINDOW) {
+        for slot in self.commands.iter_mut().take(WINDOW) {
             if self.held == 0 || matches!(barriers, Progress::Blocked) {
                 return;
             }
@@ -178,16 +177,12 @@ impl Slots {
             } else {
                 barriers
             };
-            if let Stage::Held(command) = &slot.stage
-                && let Some(queue) = before.admits(command.kind)
+            if let Stage::Held(_) = &slot.stage
+                && let Some(queue) = before.admits(slot.kind)
                 && let Stage::Held(command) = mem::replace(&mut slot.stage, Stage::Released(None))
             {
                 self.held -= 1;
-                begin(Released {
-                    number,
-                    command,
-                    queue,
-                });
+                begin(command, queue);
             }
             let progress = Progress::of(&slot.stage);
             all = all.and(progress);

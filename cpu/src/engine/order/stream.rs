@@ -1,10 +1,9 @@
 //! Streams: the order in which the commands of one queue or immediate list are executed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
-use zeusm_process::{ForkSafe, Reinit};
 
 use super::behind::Behind;
 use super::changes::{Changes, Report};
@@ -13,12 +12,11 @@ use super::device_engine::DeviceEngine;
 use super::identity::Identity;
 use super::operation::{Kind, Nothing, Operation, Pins, run_all};
 use super::priority::Priority;
-use super::ready::dispatch;
+use super::ready::{ReadyList, dispatch};
 use super::retired::release_retired;
-use super::sequence::Sequence;
+use super::sequence::{Sequence, Token};
 use super::signal::Signal;
 use super::slots::Stage;
-use super::token::{Command, Releases as _};
 use crate::abi::result::ZeResult;
 use crate::check;
 use crate::system::clock::{self, Deadline};
@@ -26,42 +24,16 @@ use crate::system::clock::{self, Deadline};
 /// A sequence of commands.
 #[derive(Default)]
 pub struct Stream {
+    /// Tells it from other queues and lists.
     identity: Identity,
     sequence: Arc<Sequence>,
-    engine: Option<Member>,
+    /// The device's engine. Unless that may be blocked, only those commands are there that cannot be stuck: all signals of their
+    /// wait lists are set, or will be by commands in engines. The others, which wait for the host, for another process or for a
+    /// command that is not submitted yet, and those that follow them, are in the stream itself, so that they delay no other stream.
+    engine: Option<DeviceEngine>,
     /// Whether each command follows all earlier ones, as in the engine of a GPU, whose commands wait where they are. SYCL's adapter
     /// relies on that: it waits for the last command of a list only.
     is_ordered: bool,
-}
-
-/// The commands of a stream that are in its device's engine. Unless the engine may be blocked, only those are that cannot be
-/// stuck: all signals of their wait lists are set, or will be by commands in engines. The others, which wait for the host, for
-/// another process or for a command that is not submitted yet, and those that follow them, are in the stream itself, so that
-/// they delay no other stream.
-struct Member {
-    engine: DeviceEngine,
-    end: ForkSafe<End>,
-}
-
-/// The number of the first command in the engine after those of a stream; 0 in a fork's child, whose engine is empty.
-#[derive(Default)]
-struct End(AtomicU64);
-
-impl Reinit for End {
-    fn reinit(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl Member {
-    fn end(&self) -> &AtomicU64 {
-        &self.end.get().0
-    }
-
-    fn is_done(&self) -> bool {
-        let end = self.end().load(Ordering::Relaxed);
-        self.engine.sequence.has_finished(end)
-    }
 }
 
 impl Stream {
@@ -73,10 +45,7 @@ impl Stream {
         Self {
             identity: Identity::default(),
             sequence: Arc::new(Sequence::new(priority)),
-            engine: engine.filter(has_part).map(|engine| Member {
-                engine: engine.clone(),
-                end: ForkSafe::default(),
-            }),
+            engine: engine.filter(has_part).cloned(),
             is_ordered: engine.is_some(),
         }
     }
@@ -105,19 +74,23 @@ impl Stream {
             true => Order::Barrier,
             false => order,
         };
-        let Some(member) = &self.engine else {
+        let Some(DeviceEngine {
+            sequence: engine,
+            is_blocked,
+        }) = &self.engine
+        else {
             self.enter(&self.sequence, operation, pins, order, waits, report);
             return;
         };
-        let engine = &member.engine.sequence;
+        let entered = self.sequence.entered();
         let is_alone = self.sequence.is_idle();
         let is_stuck = || !waits.iter().all(|signal| signal.is_expected());
-        if member.engine.is_blocked || is_alone && !is_stuck() {
+        if *is_blocked || is_alone && !is_stuck() {
             let end = self.enter(engine, operation, pins, order, waits, report);
-            member.end().fetch_max(end, Ordering::Relaxed);
+            entered.fetch_max(end, Ordering::Relaxed);
             return;
         }
-        if is_alone && !member.is_done() {
+        if is_alone && !engine.has_finished(entered.load(Ordering::Relaxed)) {
             self.follow(engine);
         }
         self.enter(&self.sequence, operation, pins, order, waits, report);
@@ -158,30 +131,37 @@ impl Stream {
         let mut state = sequence.lock();
         // Under the engine's lock: a command that is admitted because this one will set its signal must enter behind it, and
         // the changes are counted in the order in which they will be made.
-        let changes = Changes::new(reset, report.signal, in_engine)
-            .concluding(kind == Kind::Marker && report.of_all);
+        let concludes = kind == Kind::Marker && report.of_all;
+        let changes = Changes::new(reset, report.signal, in_engine, concludes);
         let end = state.end() + 1;
         if state.is_empty()
             && matches!(kind, Kind::Marker | Kind::Short)
             && waits.iter().all(|signal| signal.is_set())
         {
-            let number = sequence.push(&mut state, order, Stage::Released(None));
+            let number = sequence.push(&mut state, order, kind, Stage::Released(None));
             drop(state);
             self.run_now(sequence, number, &*operation, pins, changes);
             return end;
         }
-        let command = Box::new(Command {
+        let token = Box::new(Token {
+            sequence: None,
+            number: state.end(),
             operation,
             kind,
             pins,
             waits: waits.into_iter(),
+            shared: None,
             changes,
             faults: Arc::clone(self.sequence.faults()),
+            queue: None,
+            event: None,
         });
-        sequence.push(&mut state, order, Stage::Held(command));
-        let mut ready = Vec::new();
+        sequence.push(&mut state, order, kind, Stage::Held(token));
+        let mut ready = ReadyList::new();
         sequence.release(&mut state, &mut ready);
-        if let Some((number, signal)) = state.last_behind_native() {
+        if let Some((number, held)) = state.last_behind_native()
+            && let Some(signal) = held.changes.signal()
+        {
             // Threads that wait for it help with those; the one that completes them goes on with what follows.
             signal.expect(Behind::executor(sequence, number));
         }
@@ -199,7 +179,7 @@ impl Stream {
         uses: impl FnOnce() -> check::Uses,
     ) {
         let place = check::Place {
-            stream: self.identity(),
+            stream: self.identity.0,
             follows_all: order.follows_all(),
             holds_later: order.holds_later(),
         };
@@ -216,11 +196,6 @@ impl Stream {
         check::submit(place, waits, promise, uses);
     }
 
-    /// Tells it from other queues and lists.
-    fn identity(&self) -> usize {
-        self.identity.number()
-    }
-
     /// Runs command `number` of a sequence, which is ready, without making a token of it.
     fn run_now(
         &self,
@@ -228,7 +203,7 @@ impl Stream {
         number: u64,
         operation: &dyn Operation,
         pins: Pins,
-        changes: Changes,
+        mut changes: Changes,
     ) {
         let timed = changes.is_timed();
         let now = || if timed { clock::now() } else { 0 };
@@ -237,11 +212,9 @@ impl Stream {
         changes.note(outcome);
         faults.note(outcome);
         drop(pins);
-        if changes.concludes() {
-            changes.note(faults.conclude());
-        }
+        changes.conclude(faults);
         let mut ready = changes.make(started, now());
-        Arc::clone(sequence).complete(number, &mut ready);
+        sequence.complete(number, &mut ready);
         dispatch(ready);
     }
 
@@ -262,15 +235,15 @@ impl Stream {
     /// # Errors
     /// The first error of a command since the last call that returned `true`.
     pub fn synchronize(&self, deadline: Deadline) -> ZeResult<bool> {
-        let in_engine = self.engine.as_ref().is_none_or(|member| {
-            let end = member.end().load(Ordering::Relaxed);
-            member.engine.sequence.wait(end, deadline)
+        let in_engine = self.engine.as_ref().is_none_or(|engine| {
+            let end = self.sequence.entered().load(Ordering::Relaxed);
+            engine.sequence.wait(end, deadline)
         });
         if !in_engine || !self.sequence.wait(u64::MAX, deadline) {
             return Ok(false);
         }
         if check::is_on() {
-            check::waited_for_stream(self.identity());
+            check::waited_for_stream(self.identity.0);
         }
         self.sequence.faults().synchronize().map(|()| true)
     }

@@ -1,7 +1,6 @@
 //! Host waits: a waiting thread spins briefly, helps with the execution where that is safe, and sleeps.
 
 use std::hint;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,7 +48,9 @@ pub fn wait<S>(
             WaitState::Unknown => None,
         };
         if let Some(executor) = executor
-            && watched.as_ref().is_none_or(|known| !known.is(&executor))
+            && watched
+                .as_ref()
+                .is_none_or(|known| !known.executor.is(&executor))
         {
             drop(guard);
             watched = Some(Watched::new(executor));
@@ -118,10 +119,6 @@ impl Watched {
             has_asked: false,
             request: None,
         }
-    }
-
-    fn is(&self, executor: &Executor) -> bool {
-        Arc::ptr_eq(&self.executor, executor)
     }
 
     /// Helps once, if this thread may.

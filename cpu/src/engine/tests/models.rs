@@ -171,7 +171,7 @@ fn executed() {
     let worker = thread::spawn(move || {
         let done = Arc::clone(&other);
         let work = Work::new(move || done.execute());
-        let executor = Arc::clone(&work) as Executor;
+        let executor = Executor::Shared(Arc::clone(&work) as Arc<dyn Help>);
         other.signal.expect(executor);
         work.help(Deadline::Never);
     });
@@ -186,8 +186,8 @@ fn each_goes_on() {
     let admit = |number| {
         let (signal, gone_on) = (Arc::clone(&signal), Arc::clone(&gone_on));
         move || {
-            if let Some(token) = signal.admit(Token { number, gone_on }) {
-                Box::new(token).advance();
+            if let Some(token) = signal.admit(Box::new(Token { number, gone_on })) {
+                token.advance();
             }
         }
     };
@@ -203,7 +203,7 @@ fn each_goes_on() {
 /// A host thread that resets a signal as soon as a command has set it finds that no command is pending that sets it.
 fn made() {
     let signal = Arc::new(Signal::default());
-    let changes = Changes::new(None, Some(Arc::clone(&signal)), true);
+    let mut changes = Changes::new(None, Some(Arc::clone(&signal)), true, false);
     let command = thread::spawn(move || assert!(changes.make(0, 0).is_empty()));
     assert!(signal.is_expected());
     assert!(signal.wait(Deadline::Never));
@@ -228,12 +228,12 @@ fn one_has_the_role() {
     });
     let enter = |role: &Role| role.inside.with_mut(|_| ());
     let (first, second) = (Arc::clone(&role), Arc::clone(&role));
-    let holder = thread::spawn(move || first.waiter.hold(|| enter(&first)));
-    let passer = thread::spawn(move || {
-        let _ = second.waiter.try_hold(|| enter(&second));
+    let others = [first, second].map(|other| {
+        thread::spawn(move || {
+            let _ = other.waiter.try_hold(|| enter(&other));
+        })
     });
-    role.waiter.hold(|| enter(&role));
-    holder.join().expect("no panic");
-    passer.join().expect("no panic");
+    let _ = role.waiter.try_hold(|| enter(&role));
+    others.map(|other| other.join().expect("no panic"));
     assert!(role.waiter.try_hold(|| ()));
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use offset_allocator::{Allocation, Allocator};
-use zeusm_process::{AtFork, ForkLock, Mutex};
+use zeusm_process::{AtFork, ForkLock};
 
 use super::mapping::Mapping;
 use crate::system::PAGE;
@@ -19,7 +19,8 @@ const MOST: u32 = (LENGTH / PAGE) as u32 + 2;
 
 /// Pages of an arena, which are free again when it is dropped.
 pub struct Suballocation {
-    mapping: Arc<Mapping>,
+    /// The arena's mapping.
+    pub mapping: Arc<Mapping>,
     range: Allocation<u16>,
 }
 
@@ -35,10 +36,10 @@ struct Arenas {
     latest: usize,
 }
 
-static ARENAS: ForkLock<Mutex<Arenas>> = ForkLock::new(Mutex::new(Arenas {
+static ARENAS: ForkLock<Arenas> = ForkLock::new(Arenas {
     all: BTreeMap::new(),
     latest: 0,
-}));
+});
 
 impl Suballocation {
     /// At least `size` bytes, with the range of their pages in the arena's mapping; `None` when there are none.
@@ -55,11 +56,6 @@ impl Suballocation {
         let start = usize::from(range.offset) * PAGE;
         let end = start + usize::from(pages) * PAGE;
         Some((Self { mapping, range }, start..end))
-    }
-
-    /// The arena's mapping.
-    pub fn mapping(&self) -> &Mapping {
-        &self.mapping
     }
 }
 
@@ -123,10 +119,4 @@ impl Drop for Suballocation {
 /// The arenas' lock, which a fork holds so that it copies a consistent state.
 pub fn at_fork() -> &'static dyn AtFork {
     &ARENAS
-}
-
-impl std::fmt::Debug for Suballocation {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Suballocation of {:?}", self.mapping)
-    }
 }

@@ -5,7 +5,6 @@ use std::io;
 use level_zero_sys as sys;
 
 use crate::abi::result::describe;
-use crate::system::errno::named;
 
 /// A failed system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +73,7 @@ impl ShareError {
         describe(&format!(
             "memory cannot be shared: {} answered {}: {advice}",
             self.step,
-            named(self.code)
+            io::Error::from_raw_os_error(self.code)
         ));
         result
     }

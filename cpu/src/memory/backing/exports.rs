@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zeusm_process::{ForkLock, Mutex, OwnFile, generation};
+use zeusm_process::{ForkLock, OwnFile, generation};
 
 use super::error::ShareError;
 use super::mapping::{Mapping, Pages, replace_privately};
@@ -74,10 +74,10 @@ struct InFile {
     length: usize,
 }
 
-static EXPORTS: ForkLock<Mutex<Exports>> = ForkLock::new(Mutex::new(Exports {
+static EXPORTS: ForkLock<Exports> = ForkLock::new(Exports {
     files: BTreeMap::new(),
     copies: Vec::new(),
-}));
+});
 
 /// Whether the pages of an owner are, or were, in a file. The owner [ends](Self::end) that before the pages have another use.
 #[derive(Debug, Default)]

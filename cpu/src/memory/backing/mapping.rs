@@ -14,7 +14,7 @@ use rustix::mm::{
 use crate::system::PAGE;
 
 /// From this size on, a mapping asks for huge pages, which makes the first touch of large memory several times cheaper.
-pub const HUGE_PAGE_THRESHOLD: usize = 4 << 20;
+const HUGE_PAGE_THRESHOLD: usize = 4 << 20;
 pub const HUGE_PAGE: usize = 2 << 20;
 
 const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
@@ -40,48 +40,24 @@ impl Mapping {
         Self::reserve(length, alignment.max(PAGE), ProtFlags::empty())
     }
 
-    /// `length` bytes, a multiple of a page, aligned to `alignment`, at least a page.
+    /// `length` bytes of zeros, a multiple of a page, aligned to `alignment`, at least a page, private to the process.
     fn reserve(length: usize, alignment: usize, protection: ProtFlags) -> Option<Self> {
         // Enough to contain an aligned range of `length` bytes.
-        let room = Self::map(length.checked_add(alignment - PAGE)?, protection)?;
-        let address = room.address.next_multiple_of(alignment);
-        room.unmap_around(address, length);
-        let mapping = Self { address, length };
-        mapping.want_huge_pages();
-        Some(mapping)
-    }
-
-    /// Splits off the first `length` bytes, a multiple of a page; `None` if there are fewer.
-    pub fn split(&mut self, length: usize) -> Option<Self> {
-        let rest = self.length.checked_sub(length)?;
-        let front = Self {
-            address: self.address,
-            length,
-        };
-        (self.address, self.length) = (self.address + length, rest);
-        Some(front)
-    }
-
-    /// `length` bytes of zeros at an address of the system's choice, private to the process.
-    fn map(length: usize, protection: ProtFlags) -> Option<Self> {
+        let whole = length.checked_add(alignment - PAGE)?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: an anonymous mapping at an address of the system's choice replaces no other one.
-        let address = unsafe { mmap_anonymous(ptr::null_mut(), length, protection, flags) }.ok()?;
-        Some(Self {
-            address: address as usize,
-            length,
-        })
-    }
-
-    /// Unmaps all but `length` bytes at `address`, which are no longer this mapping's.
-    fn unmap_around(self, address: usize, length: usize) {
+        let start = unsafe { mmap_anonymous(ptr::null_mut(), whole, protection, flags) }.ok()?;
+        let start = start as usize;
+        let address = start.next_multiple_of(alignment);
         let end = address + length;
-        // SAFETY: the mapping owns both ranges, which no one uses, and gives them up.
+        // SAFETY: both ranges are of the new mapping, and no one uses them.
         unsafe {
-            unmap(self.address, address - self.address);
-            unmap(end, self.address + self.length - end);
+            unmap(start, address - start);
+            unmap(end, start + whole - end);
         }
-        std::mem::forget(self);
+        let mapping = Self { address, length };
+        mapping.pages().want_huge_pages();
+        Some(mapping)
     }
 
     /// `length` bytes of `file` from `offset` on, a multiple of the page size, shared with every process that maps it.
@@ -94,7 +70,7 @@ impl Mapping {
             address: address as usize,
             length,
         };
-        mapping.want_huge_pages();
+        mapping.pages().want_huge_pages();
         Some(mapping)
     }
 
@@ -158,10 +134,6 @@ impl Mapping {
             length: range.len(),
             mapping: PhantomData,
         })
-    }
-
-    fn want_huge_pages(&self) {
-        self.pages().want_huge_pages();
     }
 }
 

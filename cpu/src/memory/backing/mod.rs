@@ -51,17 +51,17 @@ pub enum Form {
     Import,
     /// That of a file which is not of this runtime.
     External,
+    /// Memory of the program, which keeps it.
+    Program,
 }
 
 /// What has the pages.
-#[derive(Debug)]
 enum Owner {
     Mapping(Mapping),
     Arena(Suballocation),
 }
 
 /// The memory of an allocation, uninitialised at first.
-#[derive(Debug)]
 pub struct Backing {
     form: Form,
     /// Taken when it is dropped.
@@ -114,6 +114,18 @@ impl Backing {
         Some(Self::whole(Form::External, mapping, 0))
     }
 
+    /// Pages that the program keeps mapped as long as this lives.
+    pub fn of_program(pages: Range<usize>) -> Self {
+        Self {
+            form: Form::Program,
+            owner: None,
+            pages,
+            offset: 0,
+            in_files: InFiles::default(),
+            watch: None,
+        }
+    }
+
     fn whole(form: Form, mapping: Mapping, offset: usize) -> Self {
         let pages = 0..mapping.length();
         Self::of(form, Owner::Mapping(mapping), pages, offset)
@@ -133,7 +145,7 @@ impl Backing {
     fn mapping(&self) -> Option<&Mapping> {
         self.owner.as_ref().map(|owner| match owner {
             Owner::Mapping(mapping) => mapping,
-            Owner::Arena(suballocation) => suballocation.mapping(),
+            Owner::Arena(suballocation) => &suballocation.mapping,
         })
     }
 
@@ -150,7 +162,7 @@ impl Backing {
     /// The alignment that memory of its form always has.
     pub fn granularity(&self) -> usize {
         match self.form {
-            Form::Own | Form::External => PAGE,
+            Form::Own | Form::External | Form::Program => PAGE,
             Form::Guarded | Form::Import => guards::MIN_ALIGNMENT,
         }
     }
@@ -187,6 +199,11 @@ impl Backing {
             let pages = start + self.pages.start..start + self.pages.end;
             let whole = start..start + mapping.length();
             self.watch = check::watch(properties(self.address(), whole, pages));
+        } else if self.form == Form::Program && check::is_on() {
+            let pages = self.pages.clone();
+            let first = pages.start;
+            // Other memory of the program beside it is not taken for a part of it.
+            self.watch = Some(check::know(properties(first, first..first, pages)));
         }
         self.form != Form::Guarded || self.watch.is_some()
     }
@@ -200,6 +217,9 @@ impl Backing {
 impl Drop for Backing {
     fn drop(&mut self) {
         let Some(pages) = self.pages() else {
+            if let Some(watch) = &self.watch {
+                check::bury(watch, Box::new(()));
+            }
             return;
         };
         let was_in_file = self.in_files.end(pages.address());

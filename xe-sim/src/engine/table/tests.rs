@@ -110,11 +110,6 @@ fn bits_that_change_a_command_are_not_simulated() {
             "MI_FLUSH_DW with the bits 0x4 in dword 1",
         ),
         (
-            0x1781_0501,
-            &[],
-            "MI_ATOMIC with the bits 0x10000 in dword 0",
-        ),
-        (
             0x1880_0001,
             &[],
             "MI_BATCH_BUFFER_START without the bits 0x100 in dword 0",
@@ -152,7 +147,6 @@ fn only_the_lengths_that_are_known_are_simulated() {
         0x1060_0003, // MI_STORE_DATA_IMM of 64 bits
         0x1100_0003, // MI_LOAD_REGISTER_IMM of two registers
         0x1300_0002, // MI_FLUSH_DW without the high half of its data
-        0x1780_0001, // MI_ATOMIC without operands
         0x7208_0026,
         0x7a00_0004,
     ];

@@ -5,7 +5,7 @@ use crate::machine;
 use crate::memory::Buffer;
 use crate::report::in_child;
 
-fn bound(flags: u32) -> Result<AddressSpace, Errno> {
+fn bound(flags: u32) -> Result<AddressSpace> {
     let device = Device::new(&machine::named("lnl").unwrap().slots[0]);
     let operation = drm_xe_vm_bind_op {
         obj: device.buffers.add(Buffer::new(PAGE, None).unwrap()),
@@ -29,7 +29,7 @@ fn flags_of_an_address_space_are_refused_or_reported() {
         create(&device, &mut argument)
     };
     let fault_mode = created(DRM_XE_VM_CREATE_FLAG_FAULT_MODE);
-    assert_eq!(fault_mode, Err(Errno(libc::EINVAL)));
+    assert_eq!(fault_mode, Err(Errno::INVAL));
     assert_eq!(created(DRM_XE_VM_CREATE_FLAG_LR_MODE), Ok(()));
     let told = in_child(
         "kernel::vm::tests::flags_of_an_address_space_are_refused_or_reported",
@@ -49,7 +49,7 @@ fn a_bind_may_be_read_only() {
 #[test]
 fn flags_of_a_bind_are_refused_or_reported() {
     let error = bound(DRM_XE_VM_BIND_FLAG_CPU_ADDR_MIRROR).unwrap_err();
-    assert_eq!(error, Errno(libc::EINVAL));
+    assert_eq!(error, Errno::INVAL);
     let told = in_child(
         "kernel::vm::tests::flags_of_a_bind_are_refused_or_reported",
         || drop(bound(DRM_XE_VM_BIND_FLAG_CHECK_PXP)),
@@ -76,8 +76,8 @@ fn a_bind_of_user_memory_may_fail() {
     let own = vec![0u8; 2 * PAGE as usize];
     let own = (own.as_ptr() as u64).next_multiple_of(PAGE);
     assert_eq!(bound(own, 0), Ok(()));
-    assert_eq!(bound(own + 8, 0), Err(Errno(libc::EINVAL)));
-    assert_eq!(bound(0, 0), Err(Errno(libc::EFAULT)));
-    assert_eq!(bound(constant, 0), Err(Errno(libc::EPERM)));
+    assert_eq!(bound(own + 8, 0), Err(Errno::INVAL));
+    assert_eq!(bound(0, 0), Err(Errno::FAULT));
+    assert_eq!(bound(constant, 0), Err(Errno::PERM));
     assert_eq!(bound(constant, DRM_XE_VM_BIND_FLAG_READONLY), Ok(()));
 }

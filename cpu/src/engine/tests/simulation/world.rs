@@ -11,7 +11,7 @@ use super::Random;
 use crate::abi::result::ZeResult;
 use crate::engine::execute::{Engine, Job, SIMULATED, Workers};
 use crate::engine::{
-    Completion, Enqueued, Kind, NATIVE_QUEUES, NativeEvent, Operation, Signal, begin,
+    Enqueued, Kind, NATIVE_QUEUES, NativeEvent, Operation, Signal, begin, ended as reported,
 };
 
 /// The behaviour of an operation.
@@ -39,7 +39,7 @@ pub struct World {
     pub log: Mutex<Vec<Moment>>,
     native_queues: Mutex<Vec<VecDeque<Arc<Fake>>>>,
     /// Commands that have ended and whose callback has not been called.
-    ended: Mutex<Vec<(Arc<Fake>, Completion)>>,
+    ended: Mutex<Vec<(Arc<Fake>, u64)>>,
     /// Whether a thread waits in the native runtime, which has room for one.
     has_waiter: Arc<AtomicBool>,
 }
@@ -69,9 +69,9 @@ impl World {
         if !ended.is_empty() && random.percent(50) {
             // Callbacks come in any order.
             let index = random.below(ended.len());
-            let (fake, completion) = ended.swap_remove(index);
+            let (fake, key) = ended.swap_remove(index);
             drop(ended);
-            return completion(fake.outcome);
+            return reported(key, fake.outcome);
         }
         drop(ended);
         let mut native_queues = self.native_queues.lock();
@@ -94,8 +94,8 @@ impl World {
         state.ended = true;
         front.changed.notify_all();
         queue.pop_front();
-        if let Some(completion) = state.completion.take() {
-            self.ended.lock().push((Arc::clone(&front), completion));
+        if let Some(key) = state.watched.take() {
+            self.ended.lock().push((Arc::clone(&front), key));
         }
     }
 }
@@ -113,17 +113,17 @@ struct Fake {
 struct FakeState {
     begun: bool,
     ended: bool,
-    completion: Option<Completion>,
+    watched: Option<u64>,
 }
 
 impl NativeEvent for Fake {
-    fn watch(&self, completion: Completion) -> bool {
+    fn watch(&self, key: u64) -> bool {
         let mut state = self.state.lock();
         if state.ended {
             drop(state);
-            completion(self.outcome);
+            reported(key, self.outcome);
         } else {
-            state.completion = Some(completion);
+            state.watched = Some(key);
         }
         true
     }

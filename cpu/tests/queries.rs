@@ -1,0 +1,241 @@
+//! Queries that answer with what an object was created with, and calls with little to do on a processor.
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+
+#[macro_use]
+mod common;
+
+use std::ffi::{CStr, c_void};
+use std::fmt::Debug;
+use std::ptr;
+
+use common::{Context, Kind, List, OK, device};
+use level_zero_sys as sys;
+use level_zero_sys::extensions::{
+    ze_device_vector_width_properties_ext_t as Widths,
+    ze_event_query_kernel_timestamps_results_ext_properties_t as Timestamps,
+    ze_synchronized_timestamp_result_ext_t as Synchronized,
+};
+
+const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+const SYNCHRONOUS: u32 = sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS.0;
+
+/// Checks the answer of a query of one value, unless a loader lacks it.
+fn answers<H, T>(name: &CStr, handle: H, expected: Result<T, sys::ze_result_t>)
+where
+    T: Default + PartialEq + Debug,
+{
+    type Query<H, T> = unsafe extern "C" fn(H, *mut T) -> sys::ze_result_t;
+    let Some(ask) = common::extension::<Query<H, T>>(name) else {
+        return;
+    };
+    let mut value = T::default();
+    let result = unsafe { ask(handle, &raw mut value) };
+    let found = if result == OK { Ok(value) } else { Err(result) };
+    assert_eq!(found, expected, "{name:?}");
+}
+
+/// A structure of zeros with its type.
+fn filled<T: sys::Structure>() -> T {
+    let mut made = unsafe { std::mem::zeroed::<T>() };
+    unsafe {
+        (&raw mut made)
+            .cast::<sys::ze_structure_type_t>()
+            .write(T::TYPES[0])
+    };
+    made
+}
+
+#[test]
+fn lists_and_queues_know_what_they_were_created_with() {
+    let context = Context::new();
+    let order = |orders: &[u32]| *orders.last().unwrap();
+    let (of_queues, of_lists) = (order(common::queue_orders()), order(common::list_orders()));
+    let mut desc = common::queue_desc(of_queues);
+    desc.mode = sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
+    let (regular, immediate) = (
+        context.list(of_lists),
+        context.immediate_on(device(), &desc),
+    );
+    for (list, is_immediate) in [(regular, 0u8), (immediate, 1)] {
+        let own = context.0 as usize;
+        answers(c"zeCommandListGetContextHandle", list, Ok(own));
+        answers(c"zeCommandListGetDeviceHandle", list, Ok(device() as usize));
+        answers(c"zeCommandListGetOrdinal", list, Ok(0u32));
+        answers(c"zeCommandListIsImmediate", list, Ok(is_immediate));
+    }
+    answers(c"zeCommandListGetFlags", regular, Ok(of_lists));
+    answers::<List, u32>(c"zeCommandListGetFlags", immediate, Err(INVALID));
+    answers(c"zeCommandListImmediateGetIndex", immediate, Ok(0u32));
+    answers(c"zeCommandListImmediateGetFlags", immediate, Ok(of_queues));
+    answers(c"zeCommandListImmediateGetMode", immediate, Ok(SYNCHRONOUS));
+    answers::<List, u32>(c"zeCommandListImmediateGetIndex", regular, Err(INVALID));
+    let queue = context.queue_of(&desc);
+    answers(c"zeCommandQueueGetOrdinal", queue, Ok(0u32));
+    answers(c"zeCommandQueueGetIndex", queue, Ok(0u32));
+    answers(c"zeCommandQueueGetFlags", queue, Ok(of_queues));
+    answers(c"zeCommandQueueGetMode", queue, Ok(SYNCHRONOUS));
+    ok!(zeCommandQueueDestroy(queue));
+    common::destroy(regular);
+    common::destroy(immediate);
+}
+
+#[test]
+fn events_and_pools_know_what_they_were_created_with() {
+    let context = Context::new();
+    let pool = context.pool(1, true);
+    let (event, scope) = (pool.events[0], sys::ZE_EVENT_SCOPE_FLAG_HOST.0);
+    answers(c"zeEventGetEventPool", event, Ok(pool.pool as usize));
+    answers(c"zeEventGetSignalScope", event, Ok(scope));
+    answers(c"zeEventGetWaitScope", event, Ok(scope));
+    answers(c"zeEventGetCounterBasedFlags", event, Ok(0u32));
+    let own = context.0 as usize;
+    answers(c"zeEventPoolGetContextHandle", pool.pool, Ok(own));
+    let flags = sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0 | sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0;
+    answers(c"zeEventPoolGetFlags", pool.pool, Ok(flags));
+}
+
+fn timestamps(
+    event: sys::ze_event_handle_t,
+    room: u32,
+) -> (
+    sys::ze_result_t,
+    u32,
+    Option<sys::ze_kernel_timestamp_result_t>,
+) {
+    let (mut count, mut found) = (room, sys::ze_kernel_timestamp_result_t::default());
+    let place = if room > 0 {
+        &raw mut found
+    } else {
+        ptr::null_mut()
+    };
+    let result = ze!(zeEventQueryTimestampsExp(
+        event,
+        device(),
+        &raw mut count,
+        place
+    ));
+    (result, count, (room > 0).then_some(found))
+}
+
+#[test]
+fn all_queries_of_a_commands_times_agree() {
+    let context = Context::new();
+    let pool = context.pool(2, true);
+    let [event, unset] = pool.events[..] else {
+        unreachable!()
+    };
+    let list = context.immediate(0);
+    ok!(zeCommandListAppendBarrier(list, event, 0, ptr::null_mut()));
+    common::wait(event);
+    let mut own = sys::ze_kernel_timestamp_result_t::default();
+    ok!(zeEventQueryKernelTimestamp(event, &raw mut own));
+    let end = own.global.kernelEnd;
+    assert!(end >= own.global.kernelStart && end > 0);
+    let (result, count, _) = timestamps(event, 0);
+    assert_eq!((result, count), (OK, 1));
+    let (result, count, found) = timestamps(event, 5);
+    assert_eq!((result, count), (OK, 1));
+    assert_eq!(found.unwrap().global.kernelEnd, end);
+    assert_eq!(timestamps(unset, 1).0, sys::ZE_RESULT_NOT_READY);
+    type Ask = unsafe extern "C" fn(
+        sys::ze_event_handle_t,
+        sys::ze_device_handle_t,
+        *mut u32,
+        *mut Timestamps,
+    ) -> sys::ze_result_t;
+    let ask = common::extension::<Ask>(c"zeEventQueryKernelTimestampsExt");
+    if let Some(ask) = ask {
+        let (mut kernel, mut host, mut count) = (
+            sys::ze_kernel_timestamp_result_t::default(),
+            Synchronized::default(),
+            0,
+        );
+        let mut places = Timestamps {
+            pKernelTimestampsBuffer: &raw mut kernel,
+            pSynchronizedTimestampsBuffer: &raw mut host,
+            ..filled()
+        };
+        let result = unsafe { ask(event, device(), &raw mut count, ptr::null_mut()) };
+        assert_eq!((result, count), (OK, 1));
+        let result = unsafe { ask(event, device(), &raw mut count, &raw mut places) };
+        assert_eq!((result, count), (OK, 1));
+        assert_eq!(kernel.global.kernelEnd, end);
+        assert_eq!(host.context.kernelEnd, end);
+    }
+    common::destroy(list);
+}
+
+#[test]
+fn caches_and_vectors_are_those_of_the_processor() {
+    let mut count = 0;
+    ok!(zeDeviceGetCacheProperties(
+        device(),
+        &raw mut count,
+        ptr::null_mut()
+    ));
+    assert_eq!(count, 1);
+    let mut cache = sys::ze_device_cache_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_CACHE_PROPERTIES,
+        flags: u32::MAX,
+        cacheSize: 1,
+        ..Default::default()
+    };
+    ok!(zeDeviceGetCacheProperties(
+        device(),
+        &raw mut count,
+        &raw mut cache
+    ));
+    assert_eq!((cache.flags, cache.cacheSize % 1024), (0, 0));
+    type Ask =
+        unsafe extern "C" fn(sys::ze_device_handle_t, *mut u32, *mut Widths) -> sys::ze_result_t;
+    let ask = common::extension::<Ask>(c"zeDeviceGetVectorWidthPropertiesExt");
+    if let Some(ask) = ask {
+        let mut widths = filled::<Widths>();
+        assert_eq!(
+            unsafe { ask(device(), &raw mut count, &raw mut widths) },
+            OK
+        );
+        let bytes = widths.vector_width_size;
+        assert!([16, 32, 64].contains(&bytes), "{bytes}");
+        assert_eq!(widths.native_vector_width_double, bytes / 8);
+        assert_eq!(widths.preferred_vector_width_char, bytes);
+    }
+}
+
+#[test]
+fn a_barrier_of_ranges_checks_them_and_waits() {
+    let context = Context::new();
+    let (list, pool) = (context.immediate(0), context.pool(1, false));
+    let memory = context.alloc(Kind::Shared, 100);
+    let mut ranges = [memory.cast_const(), ptr::without_provenance(usize::MAX)];
+    let sizes = [100, 100];
+    let barrier = |count: u32, sizes: *const usize, ranges: *mut *const c_void| {
+        let (signal, waits) = (pool.events[0], ptr::null_mut());
+        ze!(zeCommandListAppendMemoryRangesBarrier(
+            list, count, sizes, ranges, signal, 0, waits
+        ))
+    };
+    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    assert_eq!(barrier(1, ptr::null(), ranges.as_mut_ptr()), null);
+    assert_eq!(barrier(1, sizes.as_ptr(), ptr::null_mut()), null);
+    assert_ne!(barrier(2, sizes.as_ptr(), ranges.as_mut_ptr()), OK);
+    assert!(!common::is_set(pool.events[0]));
+    assert_eq!(barrier(1, sizes.as_ptr(), ranges.as_mut_ptr()), OK);
+    common::wait(pool.events[0]);
+    common::destroy(list);
+    context.free(memory);
+}
+
+#[test]
+fn modules_that_need_no_linking_are_linked() {
+    let context = Context::new();
+    ok!(zeContextGetStatus(context.0));
+    ok!(zeContextSystemBarrier(context.0, device()));
+    if !common::direct() {
+        return; // The loader reads all handles.
+    }
+    ok!(zeModuleDynamicLink(0, ptr::null_mut(), ptr::null_mut()));
+    let mut none: sys::ze_module_handle_t = ptr::null_mut();
+    let result = ze!(zeModuleDynamicLink(1, &raw mut none, ptr::null_mut()));
+    assert_eq!(result, sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
+}

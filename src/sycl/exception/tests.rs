@@ -1,0 +1,47 @@
+//! Exceptions of the C++ runtime, which the tests of Python packages cannot cause at will.
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::{CStr, c_char};
+
+use libloading::os::unix;
+
+use super::{Error, Handler};
+use crate::shared_library::symbol;
+
+type Throw = unsafe extern "C-unwind" fn(*const c_char);
+
+fn library() -> unix::Library {
+    // SAFETY: the C++ runtime only runs its initialisers.
+    unsafe { unix::Library::new("libstdc++.so.6") }.unwrap()
+}
+
+fn thrown(handler: &Handler, throw: Throw, text: &CStr) -> String {
+    // SAFETY: the function takes a text.
+    let answer = handler.call("throw", || unsafe { throw(text.as_ptr()) });
+    match answer {
+        Err(Error::Thrown { function, text }) => {
+            assert_eq!(function, "throw");
+            text
+        }
+        answer => panic!("{answer:?}"),
+    }
+}
+
+#[test]
+fn an_exception_is_an_error_with_its_text_each_time() {
+    let library = library();
+    let handler = Handler::find(&library).unwrap();
+    // SAFETY: these are the types of the functions, of `std::__throw_runtime_error` and its like.
+    let (runtime_error, out_of_range): (Throw, Throw) = unsafe {
+        (
+            symbol(&library, c"_ZSt21__throw_runtime_errorPKc").unwrap(),
+            symbol(&library, c"_ZSt20__throw_out_of_rangePKc").unwrap(),
+        )
+    };
+    for _ in 0..100 {
+        assert_eq!(thrown(&handler, runtime_error, c"no USM"), "no USM");
+        assert_eq!(thrown(&handler, out_of_range, c"far"), "far");
+    }
+    assert_eq!(handler.call("none", || 7), Ok(7));
+    std::mem::forget(library);
+}
