@@ -344,7 +344,8 @@ impl RawQueue {
     /// Waits for all operations submitted so far.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`]; [`Error::NotExecuted`] when the last operation has failed.
+    /// [`Error::DeviceLost`](crate::Error::DeviceLost); [`Error::NotExecuted`](crate::Error::NotExecuted) when the
+    /// last operation has failed.
     pub fn wait(&self) -> Result<()> {
         let Some(list) = self.inner.list.get() else {
             return Ok(());
