@@ -54,6 +54,12 @@ test-torch: $(VENV_TORCH)/.requirements dist/abi3/.built ## PyTorch's tensors ov
 	$(VENV_TORCH)/bin/pip install -q --no-deps --force-reinstall dist/abi3/*.whl
 	$(VENV_TORCH)/bin/python $(PYTEST) tests/torch
 
+VENV_MPI := .venv-mpi
+$(VENV_MPI)/.requirements: requirements/venv-mpi.txt
+.PHONY: test-mpi
+test-mpi: $(VENV_MPI)/.zeusm ## Intel MPI with GPU offload: its messages and its benchmarks, also under the checker
+	$(VENV_MPI)/bin/python $(PYTEST) tests/mpi
+
 .PHONY: test-long test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
 test-long: test-daily test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
 

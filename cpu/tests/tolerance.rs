@@ -154,3 +154,54 @@ fn child_frees_in_another_context() {
         assert_eq!(again, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, "{kind:?}");
     }
 }
+
+/// MPI, libfabric, UCX and oneCCL ask with contexts of their own, and take what is unknown for the host's memory.
+#[test]
+fn queries_tell_of_memory_of_any_context() {
+    tolerant("child_asks_with_another_context");
+}
+
+#[test]
+#[ignore = "run by queries_tell_of_memory_of_any_context"]
+fn child_asks_with_another_context() {
+    let (context, other) = (Context::new(), Context::new());
+    for kind in common::KINDS {
+        let memory = context.alloc(kind, 1000);
+        let own = asked(&context, memory.wrapping_byte_add(10));
+        assert_eq!(own.1, (memory, 1000));
+        assert_eq!(asked(&other, memory.wrapping_byte_add(10)), own, "{kind:?}");
+        let mut handle = Default::default();
+        ok!(zeMemGetIpcHandle(other.0, memory, &raw mut handle));
+        context.free(memory);
+        assert_eq!(
+            ze!(zeMemGetIpcHandle(other.0, memory, &raw mut handle)),
+            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT
+        );
+    }
+}
+
+/// The type of the memory at `address`, and its range, as a query with `context` tells.
+fn asked(
+    context: &Context,
+    address: *mut std::ffi::c_void,
+) -> (sys::ze_memory_type_t, (*mut std::ffi::c_void, usize)) {
+    let mut properties = sys::ze_memory_allocation_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+        ..Default::default()
+    };
+    let mut device = ptr::null_mut();
+    ok!(zeMemGetAllocProperties(
+        context.0,
+        address,
+        &raw mut properties,
+        &raw mut device
+    ));
+    let (mut base, mut size) = (ptr::null_mut(), 0);
+    ok!(zeMemGetAddressRange(
+        context.0,
+        address,
+        &raw mut base,
+        &raw mut size
+    ));
+    (properties.type_, (base, size))
+}

@@ -23,6 +23,7 @@ from zeusm._doctor import (
     libraries,
     limits,
     linker,
+    mpi,
     sycl,
     variables,
 )
@@ -251,6 +252,33 @@ def test_variables_are_listed_with_their_effect(tmp_path):
     found = list(variables.find(Machine(tmp_path, {"ZE_AFFINITY_MASK": "1", "PATH": "/bin"})))
     assert [it.remedy for it in found] == ["unset ZE_AFFINITY_MASK"]
     assert found[0].text.startswith("ZE_AFFINITY_MASK=1: Level Zero shows only")
+
+
+OFFLOADED = {"PMI_RANK": "1", "I_MPI_OFFLOAD": "1"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "has_gpu", "expected"),
+    [
+        ({}, False, []),
+        ({"I_MPI_OFFLOAD": "1"}, False, []),
+        ({"OMPI_COMM_WORLD_RANK": "1"}, True, [State.NOTE]),
+        ({"PMI_RANK": "1", "I_MPI_OFFLOAD": "0"}, False, [State.NOTE]),
+        (OFFLOADED, False, [State.WRONG]),
+        (OFFLOADED, True, [State.OK]),
+        (OFFLOADED | {"LD_LIBRARY_PATH": f"/lib:{mpi.FOLDER}"}, False, [State.OK]),
+    ],
+)
+def test_a_program_of_mpi_is_told_how_device_memory_is_accessed(
+    tmp_path, variables, has_gpu, expected
+):
+    rank = (machine if has_gpu else Machine)(tmp_path, variables)
+    assert [it.state for it in mpi.find(rank)] == expected
+
+
+def test_the_runtime_is_where_the_doctor_looks_for_it():
+    if zeusm.runtime().kind == "cpu" and "ZEUSM_CPU_LIBRARY" not in os.environ:
+        assert str(zeusm.runtime().path.parent) == mpi.FOLDER
 
 
 @pytest.mark.parametrize(

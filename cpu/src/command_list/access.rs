@@ -4,6 +4,7 @@ use level_zero_sys as sys;
 
 use super::list::CommandList;
 use crate::abi::result::{ZeResult, describe};
+use crate::abi::strictness::is_strict;
 use crate::check;
 use crate::device;
 use crate::engine::Operation;
@@ -16,7 +17,7 @@ impl CommandList {
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for memory that belongs to a device without peer access, and the errors of
     /// [`Operation::pin`].
     pub(super) fn check_access(&self, operation: &impl Operation) -> ZeResult {
-        if check::is_on() {
+        if check::is_on() && is_strict() {
             self.check_context(operation)?;
         }
         if self.device.peer_access {
@@ -47,7 +48,8 @@ impl CommandList {
         Ok(())
     }
 
-    /// Tells the checker of memory that belongs to another context than the list.
+    /// Tells the checker of memory that belongs to another context than the list: by the letter an error, while Intel's driver
+    /// allows it and MPI relies on it.
     fn check_context(&self, operation: &impl Operation) -> ZeResult {
         let (own, other) = (self.context.id(), operation.uses().context);
         for pin in operation.pin()? {

@@ -17,6 +17,8 @@ pub fn options(flags: &str) -> String {
             }
             // Options for the GPU's compiler, in quotes behind it.
             "-igc_opts" => skip_quoted(&mut words),
+            // Those that Intel MPI's and oneCCL's modules bring: Intel's compiler knows them, OpenCL's refuses the module.
+            "-cl-take-global-address" | "-library-compilation" => {}
             _ if word.starts_with("-ze-") => {}
             _ => options.push(word),
         }
@@ -92,6 +94,10 @@ mod tests {
             "-g"
         );
         assert_eq!(options("-igc_opts 'a b c' -g"), "-g");
+        assert_eq!(
+            options("-cl-take-global-address -g -library-compilation"),
+            "-g"
+        );
         assert_eq!(
             options("-ze-fp32-correctly-rounded-divide-sqrt"),
             "-cl-fp32-correctly-rounded-divide-sqrt"

@@ -11,12 +11,13 @@ use zeusm_process::duplicate;
 
 use crate::abi::entry::{Address, Out};
 use crate::abi::result::{ZeResult, ensure};
+use crate::abi::strictness::is_strict;
 use crate::context::Context;
 use crate::device::check_external;
 use crate::memory::{self, Allocation, PAGE};
 use crate::virtual_memory;
 
-/// `zeMemGetAllocProperties`: a pointer that the context does not know is of type unknown. One into virtual memory is of the type of
+/// `zeMemGetAllocProperties`: a pointer that no context knows is of type unknown. One into virtual memory is of the type of
 /// its physical memory. With `ze_external_memory_export_fd_t` in the chain, memory that was allocated for it is exported: as a
 /// new descriptor, of a memory file that begins with it, which belongs to the caller. The runtime makes no dma-bufs.
 pub fn properties(
@@ -27,7 +28,7 @@ pub fn properties(
 ) -> ZeResult {
     let found = find(&context, pointer);
     let mapped = match &found {
-        None => virtual_memory::find(context.id(), pointer),
+        None => virtual_memory::find(owner_asked_for(&context), pointer),
         Some(_) => None,
     };
     let (kind, id, page, device) = match (&found, &mapped) {
@@ -78,7 +79,7 @@ pub fn address_range(
 ) -> ZeResult {
     let found = match find(&context, pointer) {
         Some(allocation) => Some(allocation.base()..allocation.base() + allocation.size()),
-        None => virtual_memory::find(context.id(), pointer).map(|it| it.0),
+        None => virtual_memory::find(owner_asked_for(&context), pointer).map(|it| it.0),
     };
     let found = found.ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     if let Some(base) = base {
@@ -90,6 +91,13 @@ pub fn address_range(
     Ok(())
 }
 
+/// The context whose memory a query with `context` tells of, or all contexts. Intel's driver looks pointers up in the whole
+/// driver, and MPI, libfabric, UCX and oneCCL ask with contexts of their own; by the letter, memory belongs to one context.
+pub fn owner_asked_for(context: &Context) -> Option<u64> {
+    is_strict().then(|| context.id())
+}
+
 fn find(context: &Context, address: usize) -> Option<Arc<Allocation>> {
-    memory::find(address).filter(|allocation| allocation.context() == context.id())
+    let owner = owner_asked_for(context);
+    memory::find(address).filter(|it| owner.is_none_or(|owner| it.context() == owner))
 }

@@ -142,12 +142,13 @@ pub fn map(
     Ok(())
 }
 
-/// What one call of the context has mapped, of which `address` is a part, and its physical memory.
-pub fn find(context: u64, address: usize) -> Option<(Range<usize>, Arc<PhysicalMemory>)> {
+/// What one call of the context, or of any, has mapped, of which `address` is a part, and its physical memory.
+pub fn find(context: Option<u64>, address: usize) -> Option<(Range<usize>, Arc<PhysicalMemory>)> {
     let reservations = RESERVATIONS.lock();
     let (_, reservation) = reservations.range(..=address).next_back()?;
     let (&start, mapped) = reservation.mapped.range(..=address).next_back()?;
-    let is_found = mapped.context == context && address - start < mapped.length;
+    let is_its = context.is_none_or(|context| mapped.context == context);
+    let is_found = is_its && address - start < mapped.length;
     is_found.then(|| (start..start + mapped.length, Arc::clone(&mapped.physical)))
 }
 

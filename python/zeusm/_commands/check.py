@@ -86,6 +86,8 @@ def call(options: Namespace) -> int:
         return failure(NAME, error, 1)
     further = [name for name in ("leaks", "uninitialised", "frames") if getattr(options, name)]
     environment["ZEUSM_CHECK"] = ",".join(["1", *further])
+    # Intel MPI maps the file of an allocation itself, from its begin, and a checked allocation ends with its last page.
+    environment.setdefault("I_MPI_OFFLOAD_FAST_MEMCPY", "0")
     for option, variable in {
         options.report: "ZEUSM_CHECK_REPORT",
         options.suppressions: "ZEUSM_CHECK_SUPPRESSIONS",

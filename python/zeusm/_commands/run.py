@@ -15,8 +15,14 @@ HELP = (
 #: The name by which programs open a Level Zero library.
 LOADER = "libze_loader.so.1"
 PATHS = "LD_LIBRARY_PATH"
-#: What the CPU runtime sets when it is initialised, for programs that load SYCL's adapter before: it reads the variable then.
-UNLOCKED_WAITS = "UR_L0_QUEUE_SYNCHRONIZE_NON_BLOCKING"
+#: Variables that a program has unless it sets them.
+DEFAULTS = {
+    # What the CPU runtime sets when it is initialised, for programs that load SYCL's adapter before: it reads the variable then.
+    "UR_L0_QUEUE_SYNCHRONIZE_NON_BLOCKING": "0",
+    # Ways of Intel MPI's collectives that end the process (docs/limits.md).
+    "I_MPI_OFFLOAD_COLL_PIPELINE": "0",
+    "I_MPI_OFFLOAD_ALLREDUCE_KERNEL_MDFI_AWARE": "0",
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -71,8 +77,7 @@ def environment_for(runtime: zeusm.Runtime) -> dict[str, str]:
     folders = [str(runtime.path.parent)]
     folders += [folder for folder in [environment.get(PATHS)] if folder]
     environment[PATHS] = ":".join(folders)
-    environment.setdefault(UNLOCKED_WAITS, "0")
-    return environment
+    return DEFAULTS | environment
 
 
 def failure(name: str, reason: object, status: int) -> int:

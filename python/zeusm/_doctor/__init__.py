@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from zeusm._doctor import folder, gpu, libraries, limits, sycl, variables
+from zeusm._doctor import folder, gpu, libraries, limits, mpi, sycl, variables
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.machine import Machine
 
@@ -17,6 +17,7 @@ STEPS: list[Step] = [
     libraries.find_driver,
     variables.find,
     limits.find,
+    mpi.find,
     sycl.find_runtime,
     sycl.find_ipc,
     sycl.find_compiler,

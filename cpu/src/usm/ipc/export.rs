@@ -6,6 +6,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 use zeusm_process::duplicate;
 
+use super::super::query::owner_asked_for;
 use super::handle::{Handle, Subject};
 use super::import::is_of;
 use crate::abi::arguments::check_flags;
@@ -24,9 +25,10 @@ pub fn get(
 ) -> ZeResult {
     let export = match memory::find(pointer) {
         Some(allocation) => {
-            let is_its_base = allocation.base() == pointer;
+            let owner = owner_asked_for(&context);
             ensure(
-                is_its_base && allocation.context() == context.id(),
+                allocation.base() == pointer
+                    && owner.is_none_or(|owner| allocation.context() == owner),
                 sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
             )?;
             allocation.export()?
