@@ -158,9 +158,9 @@ test-python: venvs ## The Python tests, in both environments
 $(TEST_DPCTL): test-python-dpctl-%: $(VENV)/.zeusm
 	$(PY) $(PYTEST) -m 'not once' tests/python/test_[$*]*.py
 
-# A few of the random programs are enough here; test-fuzz runs many in both environments.
+# A few of the random programs and forks are enough here; test-fuzz and test-forks run many in both environments.
 $(TEST_NUMBA_DPEX): test-python-numba-dpex-%: $(NUMBA_DPEX)
-	ZEUSM_TEST_MODEL=8 $(PY_NUMBA_DPEX) $(PYTEST) -m 'not once' tests/python/test_[$*]*.py
+	ZEUSM_TEST_MODEL=8 ZEUSM_TEST_FORKS=3 $(PY_NUMBA_DPEX) $(PYTEST) -m 'not once' tests/python/test_[$*]*.py
 
 $(TEST_ONCE): test-python-once-%: $(VENV)/.zeusm
 	$(PY) $(PYTEST) -m once tests/python/test_[$*]*.py
@@ -194,7 +194,7 @@ docs: $(VENV_DOCS)/.zeusm ## The documentation as a site, in target/site
 .PHONY: clean
 clean: ## Removes all build results; keeps the download cache
 	$(CARGO) clean
-	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) $(VENV_DOCS) $(VENV_DIST) $(VENV_FREE_THREADED) $(VENV_JAX) dist python/zeusm/lib
+	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) $(VENV_DOCS) $(VENV_DIST) $(VENV_FREE_THREADED) $(VENV_JAX) $(VENV_TORCH) $(VENV_MPI) dist python/zeusm/lib
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache docs/reference/generated
 
 include make/long.mk make/intel.mk make/bench.mk make/release.mk

@@ -37,13 +37,14 @@ fn are_of_cpu_runtime(devices: &[Device]) -> bool {
 }
 
 #[test]
-fn the_cpu_runtime_has_a_gpu_by_default_and_a_cpu() {
+fn the_cpu_runtime_has_a_gpu_and_a_cpu_on_request() {
     let runtime = Runtime::get().unwrap();
     assert_eq!(&runtime.default_device().unwrap(), &runtime.devices()[0]);
     if are_of_cpu_runtime(runtime.devices()) {
         let types: Vec<bool> = runtime.devices().iter().map(Device::is_gpu).collect();
         let mut expected = vec![true; env::var(GPUS).map_or(1, |gpus| gpus.parse().unwrap())];
-        expected.push(false);
+        let variable = env::var("ZEUSM_CPU_DEVICES").unwrap_or_default();
+        expected.extend(variable.ends_with("+cpu").then_some(false));
         assert_eq!(types, expected);
     }
 }
@@ -57,7 +58,9 @@ fn all_of_this_holds_on_several_devices() {
         return;
     }
     for (gpus, variables) in [
-        ("3", &[("ZEUSM_CPU_DEVICES", "3")][..]),
+        ("1", &[("ZEUSM_CPU_DEVICES", "1")][..]),
+        ("1", &[("ZEUSM_CPU_DEVICES", "1+cpu")]),
+        ("3", &[("ZEUSM_CPU_DEVICES", "3")]),
         (
             "2",
             &[("ZEUSM_CPU_DEVICES", "2"), ("ZEUSM_CPU_PEER_ACCESS", "0")],
@@ -114,6 +117,7 @@ fn child_chooses_devices() {
     let choose = |gpus, tiles| {
         Runtime::set_cpu_devices(CpuDevices {
             gpus,
+            cpu: true,
             tiles,
             peer_access: false,
         })

@@ -18,7 +18,7 @@ use zeusm::{Runtime, sys};
 
 const VARIABLE: &str = "ZEUSM_TEST_DPCTL";
 const LEVEL_ZERO: &str = "level_zero:gpu:0";
-/// The CPU runtime's other device.
+/// The CPU runtime's other device, on request.
 const LEVEL_ZERO_CPU: &str = "level_zero:cpu:0";
 const OPENCL: &str = "opencl:cpu:0";
 
@@ -35,6 +35,8 @@ static DPCTL: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
         // SAFETY: the tests wait for this block first.
         unsafe { env::set_var(variable, &opencl) };
     }
+    // SAFETY: as above.
+    unsafe { env::set_var("ZEUSM_CPU_DEVICES", "1+cpu") };
     Runtime::get().unwrap();
     let library = folder.join("libDPCTLSyclInterface.so");
     // SAFETY: the library is that of the dpctl under test, opened as the dynamic linker does for Python.

@@ -11,6 +11,7 @@ use level_zero_sys::extensions;
 use crate::abi::arguments::{enumerate, text};
 use crate::abi::entry::Out;
 use crate::abi::result::{ZeResult, ensure};
+use crate::driver::Driver;
 use crate::memory::{Share, accounting};
 use crate::{device, init};
 
@@ -48,6 +49,24 @@ pub fn device_properties(
         extended.type_ = core.type_.0;
         extended.flags = core.flags;
     }
+    Ok(())
+}
+
+/// `zesDriverGetDeviceByUuidExp`: the device with this UUID; of a sub-device, the device that it is a part of, and its number there.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a UUID of no device.
+pub fn device_by_uuid(
+    _: Driver,
+    uuid: extensions::zes_uuid_t,
+    device: &mut sys::zes_device_handle_t,
+    on_sub_device: &mut sys::ze_bool_t,
+    sub_device: &mut u32,
+) -> ZeResult {
+    let found = device::with_uuid(uuid.id).ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    *device = found.root().unwrap_or(found).handle().cast();
+    *on_sub_device = found.root().is_some().into();
+    *sub_device = found.sub_device_id;
     Ok(())
 }
 

@@ -29,7 +29,7 @@ fn stale_reads(first: List, second: List) -> usize {
         context.alloc(Kind::Device, SIZE),
         context.alloc(Kind::Host, 1),
     );
-    let stale = (1..20).filter(|round| {
+    let stale = (1..8).filter(|round| {
         ok!(zeEventHostReset(pool.events[0]));
         fill(first, memory, &[*round], SIZE, NONE, &[]);
         let last = memory.wrapping_byte_add(SIZE - 1);

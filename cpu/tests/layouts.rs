@@ -54,12 +54,14 @@ fn printed(variables: &[(&str, &str)]) -> String {
 #[test]
 fn devices_are_counted_and_masked() {
     for (variables, expected) in [
-        (&[][..], ", as CPU"),
-        (&[(DEVICES, "3")], "0, 1, 2, as CPU"),
+        (&[(DEVICES, "")][..], ""),
+        (&[(DEVICES, "1+cpu")], ", as CPU"),
+        (&[(DEVICES, "3")], "0, 1, 2"),
+        (&[(DEVICES, "3+cpu")], "0, 1, 2, as CPU"),
         (&[(DEVICES, "3"), (MASK, "2,0")], "0, 2"),
         (&[(DEVICES, "2"), (MASK, "1.0")], "1"),
-        (&[(MASK, "1")], "as CPU"),
-        (&[(TILES, "2")], "[0.0 0.1], as CPU"),
+        (&[(DEVICES, "1+cpu"), (MASK, "1")], "as CPU"),
+        (&[(DEVICES, ""), (TILES, "2")], "[0.0 0.1]"),
     ] {
         assert_eq!(printed(variables), expected, "{variables:?}");
     }
@@ -83,7 +85,7 @@ fn tiles_are_presented_by_the_hierarchy_and_masked() {
         ("COMBINED", "0,2,4,6", "0.0<0, 0.2<0, 1.1, as CPU"),
     ] {
         let found = printed(&[
-            (DEVICES, "2"),
+            (DEVICES, "2+cpu"),
             (TILES, "3"),
             (HIERARCHY, hierarchy),
             (MASK, mask),
@@ -218,14 +220,19 @@ fn child_is_not_initialised() {
 #[test]
 fn a_program_chooses_the_devices_before_they_are_listed() {
     process::alone_with("child_chooses", &[(DEVICES, "4")]);
-    process::alone_with("child_chooses", &[]);
+    process::alone_with("child_chooses", &[(DEVICES, "")]);
 }
 
 #[test]
 #[ignore = "run by a_program_chooses_the_devices_before_they_are_listed"]
 fn child_chooses() {
-    type Present =
-        unsafe extern "C" fn(sys::ze_driver_handle_t, u32, u32, sys::ze_bool_t) -> Result;
+    type Present = unsafe extern "C" fn(
+        sys::ze_driver_handle_t,
+        u32,
+        sys::ze_bool_t,
+        u32,
+        sys::ze_bool_t,
+    ) -> Result;
     let mut address = ptr::null_mut();
     ok!(zeDriverGetExtensionFunctionAddress(
         driver(),
@@ -236,7 +243,7 @@ fn child_chooses() {
         return; // A loader lists the devices itself.
     }
     let present: Present = unsafe { std::mem::transmute(address) };
-    let present = |gpus, tiles| unsafe { present(driver(), gpus, tiles, 1) };
+    let present = |gpus, tiles| unsafe { present(driver(), gpus, 1, tiles, 1) };
     for (gpus, tiles) in [(0, 1), (1, 0), (33, 1), (1, 17), (u32::MAX, u32::MAX)] {
         assert_eq!(present(gpus, tiles), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
         assert!(description().contains("is not a number from 1 to"));
@@ -274,7 +281,7 @@ fn pci(device: Device) -> [u32; 4] {
 #[test]
 fn pci_addresses_ascend_and_tiles_have_their_gpu_s() {
     for hierarchy in ["FLAT", "COMPOSITE"] {
-        let variables = [(DEVICES, "3"), (TILES, "2"), (HIERARCHY, hierarchy)];
+        let variables = [(DEVICES, "3+cpu"), (TILES, "2"), (HIERARCHY, hierarchy)];
         process::alone_with("child_compares_pci_addresses", &variables);
     }
 }

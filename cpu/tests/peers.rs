@@ -18,7 +18,7 @@ use listed::{DEVICES, Device, PEER_ACCESS, TILES, description, enumerate, memory
 
 #[test]
 fn processors_and_memory_are_shared_equally() {
-    process::alone_with("child_has_a_share", &[(DEVICES, "4"), (TILES, "2")]);
+    process::alone_with("child_has_a_share", &[(DEVICES, "4+cpu"), (TILES, "2")]);
 }
 
 /// Allocates device memory in pieces that fit, until that fails; returns the result and the pieces.
@@ -122,7 +122,7 @@ fn memory_of_a_peer_is_accessible_or_refused_when_a_command_is_appended() {
     for (access, expected) in [("1", "accessible"), ("0", "refused")] {
         let output = process::alone_with(
             "child_uses_memory_of_a_peer",
-            &[(DEVICES, "2"), (TILES, "2"), (PEER_ACCESS, access)],
+            &[(DEVICES, "2+cpu"), (TILES, "2"), (PEER_ACCESS, access)],
         );
         assert!(output.contains(expected), "{output}");
     }

@@ -208,3 +208,43 @@ fn a_device_with_a_share_is_exhausted() {
     };
     in_some_round(round);
 }
+
+/// `zesDriverGetDeviceByUuidExp`, as oneCCL calls it.
+type ByUuid = unsafe extern "C" fn(
+    sys::ze_driver_handle_t,
+    extensions::zes_uuid_t,
+    *mut sys::zes_device_handle_t,
+    *mut sys::ze_bool_t,
+    *mut u32,
+) -> sys::ze_result_t;
+
+#[test]
+fn devices_are_found_by_their_uuids() {
+    let tiles = [(listed::DEVICES, "2"), (listed::TILES, "2")];
+    process::alone_with("child_finds_devices", &tiles);
+}
+
+#[test]
+#[ignore = "run by devices_are_found_by_their_uuids"]
+fn child_finds_devices() {
+    let by_uuid: ByUuid = symbol("zesDriverGetDeviceByUuidExp");
+    let find = |id| {
+        let (mut device, mut is_part, mut part) = (ptr::null_mut(), 7, 7);
+        let uuid = extensions::zes_uuid_t { id };
+        let driver = common::driver();
+        let result = unsafe { by_uuid(driver, uuid, &mut device, &mut is_part, &mut part) };
+        (result, device, is_part, part)
+    };
+    managed_devices();
+    for device in listed::enumerate(None) {
+        let id = properties(device).uuid.id;
+        assert_eq!(find(id), (OK, device.cast(), 0, 0));
+        for (number, tile) in (0..).zip(listed::enumerate(Some(device))) {
+            let id = properties(tile).uuid.id;
+            assert_eq!(find(id), (OK, device.cast(), 1, number));
+        }
+    }
+    let (result, device, ..) = find([0xAB; 16]);
+    assert_eq!(result, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+    assert!(device.is_null());
+}

@@ -103,12 +103,14 @@ pub(crate) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
 /// Parameters
 /// ----------
 /// count : int
-///     The number of GPUs, up to 32, which share the machine's processors and memory. The CPU is listed after
-///     them.
+///     The number of GPUs, up to 32, which share the machine's processors and memory.
 /// tiles : int, default 1
 ///     The number of tiles of each GPU, up to 16: its sub-devices, if there are several.
 /// peer_access : bool, default True
 ///     Whether each device can access the memory of the others.
+/// cpu : bool, default False
+///     Whether ``level_zero:cpu:0`` is listed after them: the same machine as a device of type CPU, for which oneMKL and
+///     oneDAL have code for processors.
 ///
 /// Raises
 /// ------
@@ -130,12 +132,13 @@ pub(crate) fn runtime(py: Python<'_>) -> PyResult<PyRuntime> {
 /// >>> print(subprocess.check_output([sys.executable, "-c", program], env=environment, text=True), end="")
 /// ['level_zero:gpu:0', 'level_zero:gpu:1']
 #[pyfunction]
-#[pyo3(signature = (count, *, tiles=None, peer_access=true), text_signature = "(count, *, tiles=1, peer_access=True)")]
+#[pyo3(signature = (count, *, tiles=None, peer_access=true, cpu=false), text_signature = "(count, *, tiles=1, peer_access=True, cpu=False)")]
 pub(crate) fn set_cpu_devices(
     py: Python<'_>,
     count: &Bound<'_, PyAny>,
     tiles: Option<&Bound<'_, PyAny>>,
     peer_access: bool,
+    cpu: bool,
 ) -> PyResult<()> {
     let number = |name, value| {
         let number = parse::number(name, value)?.unwrap_or(1);
@@ -143,6 +146,7 @@ pub(crate) fn set_cpu_devices(
     };
     let devices = CpuDevices {
         gpus: number("count", Some(count))?,
+        cpu,
         tiles: number("tiles", tiles)?,
         peer_access,
     };

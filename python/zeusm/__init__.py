@@ -1,7 +1,7 @@
 """USM memory for Intel GPUs, allocated through Level Zero and shared with SYCL's Python packages without a copy.
 
 Import it before dpctl: on a machine without a usable Intel GPU it loads a Level Zero runtime on the CPU, which a SYCL
-runtime then lists as ``level_zero:gpu:0`` and ``level_zero:cpu:0``.
+runtime then lists as ``level_zero:gpu:0``.
 """
 
 import os as _os

@@ -38,11 +38,14 @@ unsafe fn function<F: Copy>(name: &CStr) -> Result<(F, Driver)> {
     Ok((unsafe { mem::transmute_copy(&address) }, driver))
 }
 
-/// The GPUs that the CPU runtime presents, in addition to its CPU.
+/// The devices that the CPU runtime presents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuDevices {
     /// The number of GPUs, 1 by default. They share the machine's processors and memory equally.
     pub gpus: u32,
+    /// Whether a device of type CPU is listed after them, by default `false`: the same machine, for libraries such as oneMKL that
+    /// have code for processors.
+    pub cpu: bool,
     /// The number of tiles, or sub-devices, of each GPU, 1 by default for none.
     pub tiles: u32,
     /// Whether each device accesses the memory of the others, by default `true`.
@@ -53,6 +56,7 @@ impl Default for CpuDevices {
     fn default() -> Self {
         Self {
             gpus: 1,
+            cpu: false,
             tiles: 1,
             peer_access: true,
         }
@@ -60,8 +64,13 @@ impl Default for CpuDevices {
 }
 
 /// The function of the CPU runtime's extension `ZEUSM_experimental_devices`.
-type PresentDevices =
-    unsafe extern "C" fn(sys::ze_driver_handle_t, u32, u32, sys::ze_bool_t) -> sys::ze_result_t;
+type PresentDevices = unsafe extern "C" fn(
+    sys::ze_driver_handle_t,
+    u32,
+    sys::ze_bool_t,
+    u32,
+    sys::ze_bool_t,
+) -> sys::ze_result_t;
 
 impl Runtime {
     /// Chooses the devices of the CPU runtime; overrides the environment variables `ZEUSM_CPU_DEVICES`, `ZEUSM_CPU_TILES` and
@@ -88,11 +97,12 @@ impl Runtime {
             unsafe { function::<PresentDevices>(c"zeusmDriverPresentDevices") }?;
         let CpuDevices {
             gpus,
+            cpu,
             tiles,
             peer_access,
         } = devices;
         // SAFETY: the driver is alive.
-        match unsafe { present(driver.handle(), gpus, tiles, peer_access.into()) } {
+        match unsafe { present(driver.handle(), gpus, cpu.into(), tiles, peer_access.into()) } {
             sys::ZE_RESULT_SUCCESS => Ok(()),
             sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE => Err(Error::DevicesListed),
             sys::ZE_RESULT_ERROR_INVALID_ARGUMENT => Err(Error::InvalidCpuDevices(last_error(

@@ -1,5 +1,6 @@
 """Shared fixtures of the tests with other processes and libraries."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 
 # As in a user's program, before all packages that look for SYCL devices; Ray is one.
-import zeusm  # noqa: F401
+import zeusm
+
+with contextlib.suppress(zeusm.LevelZeroError):  # Another runtime serves.
+    zeusm.set_cpu_devices(1, cpu=True)  # for oneDAL
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]

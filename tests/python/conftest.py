@@ -5,6 +5,7 @@ import inspect
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -44,6 +45,8 @@ def pytest_configure(config):
     """A program that hangs ends before its test does, so that its output is seen. Long tests have no limit."""
     limit = float(config.getini("faulthandler_timeout"))
     Fresh.seconds = 0.9 * limit if limit else None
+    # A shell that starts the tests in the background has them, and all that they start, ignore the signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish():

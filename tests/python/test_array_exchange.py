@@ -348,10 +348,3 @@ class TestPointerAttributes:
     def test_other_pointers(self, pointer):
         with pytest.raises(ValueError, match="not a USM allocation"):
             zeusm.pointer_attributes(pointer)
-
-    def test_another_context_does_not_know_it(self):
-        array = zeusm.empty(3)
-        context = dpctl.SyclContext([array.sycl_device])
-        assert zeusm.pointer_attributes(array._pointer, array.sycl_context).size
-        with pytest.raises(ValueError, match="not a USM allocation"):
-            zeusm.pointer_attributes(array._pointer, context)

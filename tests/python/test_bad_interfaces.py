@@ -184,12 +184,36 @@ def test_a_pointer_that_level_zero_does_not_know(memory_class, what):
         zeusm.memory.as_usm_memory(Described(x, data=(pointer, False), shape=(1,)))
 
 
-def test_a_context_that_the_pointer_is_not_of(memory_class):
-    x = memory_class(N)
-    other = dpctl.SyclContext([dpctl.SyclDevice("level_zero:gpu")])
-    assert other != x.sycl_context
-    with pytest.raises(ValueError, match=r"data|syclobj"):
-        zeusm.memory.as_usm_memory(Described(x, syclobj=other))
+def test_a_context_that_the_pointer_is_not_of(fresh, usm_type):
+    """SYCL's contexts of all devices of a driver share one of Level Zero, so there are two devices."""
+    program = f"""
+import zeusm
+import zeusm.memory as zm
+import dpctl
+
+x = zm.MemoryUSM{usm_type.title()}({N})
+other = dpctl.SyclContext([dpctl.SyclDevice("level_zero:gpu")])
+assert other != x.sycl_context
+
+
+class Described:
+    __sycl_usm_array_interface__ = dict(x.__sycl_usm_array_interface__, syclobj=other)
+
+
+try:
+    zm.as_usm_memory(Described())
+except ValueError as error:
+    assert "data" in str(error) or "syclobj" in str(error), error
+else:
+    raise AssertionError("memory of another context was accepted")
+try:
+    zeusm.pointer_attributes(x._pointer, other)
+except ValueError as error:
+    assert "not a USM allocation" in str(error), error
+else:
+    raise AssertionError("the pointer was found in another context")
+"""
+    fresh(program, env={"ZEUSM_CPU_DEVICES": "2"})
 
 
 @pytest.mark.parametrize("strides", [None, (1,), (9,), (1 << 61,)])

@@ -6,6 +6,8 @@ from statistics import median
 import pytest
 from zeusm._bench.alternate import alternate, medians
 
+pytestmark = pytest.mark.once
+
 
 def test_figures_of_this_machine(fresh):
     pytest.importorskip("dpctl")

@@ -11,9 +11,12 @@ from textwrap import dedent
 import pytest
 import zeusm
 
-pytestmark = pytest.mark.skipif(
-    zeusm.runtime().kind != "cpu", reason="the checker is a part of the CPU runtime"
-)
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(
+        zeusm.runtime().kind != "cpu", reason="the checker is a part of the CPU runtime"
+    ),
+]
 
 IMPORTS = "import ctypes\nimport zeusm\nimport zeusm.memory as zm\nimport dpctl.memory\n"
 FAULTY = {

@@ -93,7 +93,7 @@ def test_an_in_order_queue_keeps_its_order_while_another_device_waits_for_it(
             beside.wait()
             assert memories[0].tobytes() == bytes([2]) * size
         """,
-        env={"ZEUSM_CPU_DEVICES": "2"} | adapter,
+        env={"ZEUSM_CPU_DEVICES": "2+cpu"} | adapter,
     )
 
 
@@ -133,5 +133,5 @@ def test_a_command_submitted_while_another_thread_waits_is_waited_for(fresh, dev
             event.wait()
             assert end == b"\\2"
         """,
-        env=adapter,
+        env={"ZEUSM_CPU_DEVICES": "1+cpu"} | adapter,
     )

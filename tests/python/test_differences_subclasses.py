@@ -31,13 +31,21 @@ def other_kind(memory_class):
     )
 
 
-def test_the_place_of_a_copy(memory_class, dpctl_class):
-    queue = dpctl.SyclQueue("level_zero:cpu")
-    theirs = other_kind(dpctl_class)(dpctl_class(N, queue=queue), copy=True)
-    assert theirs.sycl_device != queue.sycl_device
-    for copy_class in memory_class, other_kind(memory_class):
-        ours = copy_class(memory_class(N, queue=queue), copy=True)
-        assert ours.sycl_queue == queue
+def test_the_place_of_a_copy(fresh, memory_class):
+    kind, other = memory_class.__name__, other_kind(memory_class).__name__
+    program = f"""
+import zeusm.memory as zm
+import dpctl
+import dpctl.memory as dm
+
+queue = dpctl.SyclQueue("level_zero:gpu:1")
+theirs = dm.{other}(dm.{kind}({N}, queue=queue), copy=True)
+assert theirs.sycl_device != queue.sycl_device
+for copy_class in zm.{kind}, zm.{other}:
+    ours = copy_class(zm.{kind}({N}, queue=queue), copy=True)
+    assert ours.sycl_queue == queue
+"""
+    fresh(program, env={"ZEUSM_CPU_DEVICES": "2"})
 
 
 class Exporter:

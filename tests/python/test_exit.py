@@ -81,6 +81,7 @@ CALLS = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("call", CALLS)
 def test_daemon_threads_call_python_code(fresh, call):
     """The exit ended a thread in Python code that zeusm had called, and Rust aborted the process."""

@@ -239,6 +239,7 @@ def growth_of_dpctl(growth):
     return growth("InContext(dpctl.memory.MemoryUSMHost(64))", USES["dpctl"])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("use", ["alone", "copy", "interface", "dpctl", "view"])
 def test_resident_memory_stays_flat_over_100000_objects(growth, growth_of_dpctl, usm_type, use):
     if (usm_type, use) == ("device", "view"):
@@ -250,6 +251,7 @@ def test_resident_memory_stays_flat_over_100000_objects(growth, growth_of_dpctl,
     assert grown < 1 << 20
 
 
+@pytest.mark.once
 def test_resident_memory_stays_flat_over_100000_imports(growth, usm_type):
     use = "lambda x: zeusm.memory.as_usm_memory(x)"
     assert growth(f"dpctl.memory.MemoryUSM{usm_type.title()}(64)", use) < 1 << 20
@@ -316,11 +318,13 @@ print(resident() - before)
     return measure
 
 
+@pytest.mark.once
 def test_a_million_objects_leave_resident_memory_flat(grown, usm_type):
     """The limit detects a leak of one byte per 4 objects. ZEUSM_TEST_ROUNDS=100 creates 5 million."""
     assert grown(f"zeusm.memory.MemoryUSM{usm_type.title()}(64)", MANY) < 1 << 18
 
 
+@pytest.mark.once
 def test_50000_objects_at_once_many_times_over_leave_resident_memory_flat(grown):
     """Python's own heap varies by up to a megabyte with that many live objects."""
     assert grown("zeusm.memory.MemoryUSMShared(64)", MANY, "hoard_and_drop") < 2 << 20
@@ -337,5 +341,5 @@ def test_copies_leave_resident_memory_flat(grown, kind):
     """dpctl 0.22 leaks at each copy to another kind; to the same kind it does not copy."""
     if kind == "Device" and not dpctl.__version__.startswith("0.17"):
         theirs = grown(f"dpctl.memory.MemoryUSM{kind}(shared, copy=True)", 5, count=4000)
-        assert theirs > 300_000
+        assert theirs > 200_000
     assert grown(f"zeusm.memory.MemoryUSM{kind}(shared, copy=True)", 5, count=4000) < 100_000

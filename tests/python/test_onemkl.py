@@ -1,5 +1,6 @@
 """dpnp's functions that call oneMKL, on both devices of the CPU runtime, compared with NumPy."""
 
+import dpctl
 import numpy as np
 import pytest
 import zeusm
@@ -10,7 +11,9 @@ import dpnp
 # dpnp 0.15 raises deprecation warnings of its own.
 pytestmark = pytest.mark.filterwarnings("default")
 
-DEVICE = "level_zero:cpu"
+# test_several_devices.py presents a device of type CPU, for which oneMKL has code for processors, and runs this file there.
+HAS_CPU = bool(dpctl.get_devices("level_zero", "cpu"))
+DEVICE = "level_zero:cpu" if HAS_CPU else "level_zero:gpu"
 RANDOM = np.random.default_rng(11)
 SIZE = 37
 MATRIX = RANDOM.standard_normal((SIZE, SIZE))
@@ -61,22 +64,23 @@ REFUSED = [
 ]
 HAS_DPNP_15 = dpnp.__version__.startswith("0.15")
 ON_GPU = [case for case in CASES if case not in [(program, dtype) for program, dtype, _ in REFUSED]]
+on_cpu = pytest.mark.skipif(not HAS_CPU, reason="on a device of type CPU: test_several_devices.py")
+on_gpu = pytest.mark.skipif(
+    HAS_CPU or HAS_DPNP_15, reason="it is not refused, or in a way that may end the process"
+)
 
 
 @pytest.mark.parametrize(
-    ("program", "dtype", "device"),
-    [(*case, DEVICE) for case in CASES]
-    + [
-        pytest.param(*case, "level_zero:gpu", marks=pytest.mark.once)
-        for case in ON_GPU
-        if not HAS_DPNP_15
-    ],
+    ("program", "dtype"),
+    CASES
+    if HAS_CPU
+    else [pytest.param(*case, marks=pytest.mark.once) for case in ON_GPU if not HAS_DPNP_15],
 )
-def test_the_answer_is_numpys(program, dtype, device):
+def test_the_answer_is_numpys(program, dtype):
     function, *operands = PROGRAMS[program]
     operands = [operand.astype(dtype) for operand in operands]
     # zeusm's memory is the operand, without a copy.
-    shared = [zeusm.asarray(operand, usm_type="shared", device=device) for operand in operands]
+    shared = [zeusm.asarray(operand, usm_type="shared", device=DEVICE) for operand in operands]
     arrays = [dpnp.from_dlpack(array) for array in shared]
     for array, ours in zip(arrays, shared, strict=True):
         assert array.get_array()._pointer == ours._pointer
@@ -90,8 +94,8 @@ def test_the_answer_is_numpys(program, dtype, device):
         assert np.array_equal(ours.copy_to_host(), operand)
 
 
+@on_gpu
 @pytest.mark.once
-@pytest.mark.skipif(HAS_DPNP_15, reason="another refusal, which may end the process")
 @pytest.mark.parametrize(("program", "dtype", "reason"), REFUSED)
 def test_what_a_processor_cannot_run_is_refused(program, dtype, reason):
     """The rows of docs/limits.md on oneMKL are obsolete where this fails."""
@@ -101,6 +105,7 @@ def test_what_a_processor_cannot_run_is_refused(program, dtype, reason):
         function(dpnp, *operands)
 
 
+@on_cpu
 def test_short_transforms():
     """For some lengths dpnp 0.15 launches a kernel of no work-items beside oneMKL's function."""
     for size in range(1, 9):
@@ -109,6 +114,7 @@ def test_short_transforms():
         np.testing.assert_allclose(found, np.fft.fft(x), atol=1e-12)
 
 
+@on_cpu
 def test_a_matrix_without_inverse_is_an_error():
     singular = dpnp.ones((4, 4), device=DEVICE)
     with pytest.raises(dpnp.linalg.LinAlgError):
@@ -117,6 +123,7 @@ def test_a_matrix_without_inverse_is_an_error():
         dpnp.linalg.solve(singular, singular[0])
 
 
+@on_cpu
 def test_results_feed_kernels_and_zeusms_copies():
     """oneMKL computes in host tasks: kernels and copies of the same queue wait for them."""
     x = dpnp.asarray(MATRIX, device=DEVICE)

@@ -6,18 +6,18 @@ import pytest
 def test_a_program_chooses_the_devices(fresh):
     program = """
         import zeusm
-        zeusm.set_cpu_devices(3, tiles=2, peer_access=False)
+        zeusm.set_cpu_devices(3, tiles=2, peer_access=False, cpu=True)
         import dpctl
         gpus = dpctl.get_devices(device_type="gpu")
-        print(len(gpus), [gpu.partition_max_sub_devices for gpu in gpus])
-        zeusm.set_cpu_devices(3, tiles=2, peer_access=False)
+        print(len(dpctl.get_devices(backend="level_zero")), len(gpus), [gpu.partition_max_sub_devices for gpu in gpus])
+        zeusm.set_cpu_devices(3, tiles=2, peer_access=False, cpu=True)
         try:
-            zeusm.set_cpu_devices(2)
+            zeusm.set_cpu_devices(3, tiles=2, peer_access=False)
         except zeusm.LevelZeroError as error:
             print(error)
     """
     lines = fresh(program, env={"ZEUSM_CPU_DEVICES": "4"}).stdout.splitlines()
-    assert lines[0] == "3 [2, 2, 2]"
+    assert lines[0] == "4 3 [2, 2, 2]"
     assert "have been listed already" in lines[1]
     assert "before" in lines[1]
 
@@ -35,20 +35,20 @@ def test_a_number_of_devices_out_of_range_is_refused(fresh, count):
     """
     kind = "ValueError" if isinstance(count, int) else "TypeError"
     # No number of tiles is the default.
-    expected = [kind, "2"] if count is None else [kind, kind, "2"]
+    expected = [kind, "1"] if count is None else [kind, kind, "1"]
     assert fresh(program).stdout.split() == expected
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
-        ("ZEUSM_CPU_DEVICES", "many", "a number from 1 to 32"),
-        ("ZEUSM_CPU_DEVICES", "0", "a number from 1 to 32"),
+        ("ZEUSM_CPU_DEVICES", "many", "a number from 1 to 32, with or without +cpu behind it"),
+        ("ZEUSM_CPU_DEVICES", "0", "a number from 1 to 32, with or without +cpu behind it"),
         ("ZEUSM_CPU_TILES", "-1", "a number from 1 to 16"),
         ("ZEUSM_CPU_PEER_ACCESS", "2", "1, true, yes, on, 0, false, no or off"),
         ("ZE_FLAT_DEVICE_HIERARCHY", "flat", "COMPOSITE, FLAT or COMBINED"),
-        ("ZE_AFFINITY_MASK", "gpu", "a list of devices 0 to 1, with commas between them"),
-        ("ZE_AFFINITY_MASK", "5", "a list of devices 0 to 1, with commas between them"),
+        ("ZE_AFFINITY_MASK", "gpu", "a list of devices 0 to 0, with commas between them"),
+        ("ZE_AFFINITY_MASK", "5", "a list of devices 0 to 0, with commas between them"),
     ],
 )
 def test_a_variable_that_cannot_be_used_is_named(fresh, variable, value, expected):

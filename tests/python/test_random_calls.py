@@ -15,7 +15,7 @@ CALLS = os.environ.get("ZEUSM_FUZZ", "5000")
 
 
 @pytest.mark.parametrize(
-    "variables", [{}, {"ZEUSM_POOL": "0"}, {"ZEUSM_CPU_DEVICES": "2"}], ids=str
+    "variables", [{}, {"ZEUSM_POOL": "0"}, {"ZEUSM_CPU_DEVICES": "1+cpu"}], ids=str
 )
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_answer_is_a_result_or_an_exception(fresh, seed, variables):

@@ -1,4 +1,4 @@
-"""Several GPUs of the CPU runtime, their tiles, and memory without peer access. Devices last for a process, so all
+"""Several GPUs of the CPU runtime, their tiles, memory without peer access, and a device of type CPU. Devices last for a process, so all
 programs run in processes of their own."""
 
 import re
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 TWO = {"ZEUSM_CPU_DEVICES": "2"}
+WITH_CPU = {"ZEUSM_CPU_DEVICES": "1+cpu"}
 FOUR = {"ZEUSM_CPU_DEVICES": "4"}
 TILES = TWO | {"ZEUSM_CPU_TILES": "2"}
 APART = {"ZEUSM_CPU_PEER_ACCESS": "0"}
@@ -63,15 +64,37 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_tests_of_devices_pass_on_several(fresh, layout):
-    gpus, variables = LAYOUTS[layout]
-    test = Path(__file__).with_name("test_devices.py")
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    env = variables | {"ZEUSM_TEST_GPUS": str(gpus)}
+def run_tests(fresh, file, env, *options):
+    """Runs the tests of a file in a process with these devices; none may be skipped."""
+    test = Path(__file__).with_name(file)
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", *options]
     result = fresh.run("-m", "pytest", *options, "--rootdir", test.parents[2], test, env=env)
     assert re.search(r"\d\d+ passed", result.stdout), result.stdout
     assert "skipped" not in result.stdout
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("layout", [*LAYOUTS, "with a CPU"])
+def test_the_tests_of_devices_pass_on_several(fresh, layout):
+    gpus, variables = LAYOUTS.get(layout, (1, WITH_CPU))
+    run_tests(fresh, "test_devices.py", variables | {"ZEUSM_TEST_GPUS": str(gpus)})
+
+
+def test_onemkl_computes_on_a_device_of_type_cpu(fresh):
+    run_tests(fresh, "test_onemkl.py", WITH_CPU, "-k", "not refused")
+
+
+def test_one_gpu_is_the_only_device_by_default(fresh):
+    """What counts devices counts one, SYCL's default context has one, and a CPU is OpenCL's."""
+    fresh("""
+import zeusm
+import dpctl
+
+assert [it.filter_string for it in dpctl.get_devices(backend="level_zero")] == ["level_zero:gpu:0"]
+assert len(dpctl.SyclQueue().sycl_context.get_devices()) == 1
+assert all(it.backend == dpctl.backend_type.opencl for it in dpctl.get_devices(device_type="cpu"))
+assert len(zeusm.runtime().device_names) == 1
+""")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -269,7 +292,9 @@ def test_a_kernel_on_memory_of_a_peer_needs_access(several, variables, usm_type)
 def test_memory_is_limited_by_the_share_of_a_device(several):
     program = """
         total = gpus[0].global_mem_size
-        assert total == dpctl.SyclDevice("level_zero:cpu").global_mem_size // 4
+        with open("/proc/meminfo") as file:
+            machine = int(file.readline().split()[1]) << 10
+        assert total == machine // 4
         def fill(gpu):
             memories = []
             try:

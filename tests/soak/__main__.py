@@ -1,6 +1,6 @@
 """Random programs of dpnp, dpctl and zeusm against NumPy, for as long as asked: no wrong element, hang or growth.
 
-Runs processes of `program.py` one after another, with both of SYCL's Level Zero adapters, 1, 2 and 4 devices and 1 to 8 threads.
+Runs processes of `program.py` one after another, with both of SYCL's Level Zero adapters, one device, a GPU and a CPU, and 4 GPUs and 1 to 8 threads.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("program.py")
 ADAPTERS = ["0", "1"]
-DEVICES = ["1", "2", "4"]
+DEVICES = ["1", "1+cpu", "4"]
 MOST_THREADS = 8
 
 

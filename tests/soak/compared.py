@@ -22,7 +22,7 @@ PLUGINS = {OURS: ["-p", "zeusm.memory"], THEIRS: []}
 FOLDER = Path(sys.prefix) / "lib"
 LIBRARY = str(FOLDER / "libintelocl.so")
 OPENCL = {"OCL_ICD_FILENAMES": LIBRARY, "OCL_ICD_VENDORS": LIBRARY, "LD_LIBRARY_PATH": str(FOLDER)}
-VARIABLES = {OURS: {}, THEIRS: OPENCL}
+VARIABLES = {OURS: {"ZEUSM_CPU_DEVICES": "1+cpu"}, THEIRS: OPENCL}
 
 
 def outcomes(device, path, seconds):

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use level_zero_sys::extensions::{
-    ze_device_vector_width_properties_ext_t, ze_init_driver_type_desc_t,
+    ze_device_vector_width_properties_ext_t, ze_init_driver_type_desc_t, zes_uuid_t,
 };
 use level_zero_sys::*;
 
@@ -48,6 +48,11 @@ functions! {
         count: *mut u32,
         properties: *mut ze_device_vector_width_properties_ext_t,
     ) => device::vector_width;
+    zeFabricVertexGetExp(
+        driver: ze_driver_handle_t,
+        count: *mut u32,
+        vertices: *mut ze_fabric_vertex_handle_t,
+    ) => device::fabric_vertices;
 
     zeContextCreate => context::create;
     zeContextDestroy => context::destroy;
@@ -62,6 +67,13 @@ functions! {
     zesInit(flags: u32) => sysman::init;
 
     zesDriverGet(count: *mut u32, drivers: *mut ze_driver_handle_t) => driver::get;
+    zesDriverGetDeviceByUuidExp(
+        driver: ze_driver_handle_t,
+        uuid: zes_uuid_t,
+        device: *mut zes_device_handle_t,
+        on_sub_device: *mut ze_bool_t,
+        sub_device: *mut u32,
+    ) => sysman::device_by_uuid;
 
     zesDeviceGetProperties => sysman::device_properties;
     zesDeviceEnumMemoryModules => sysman::memory_modules;

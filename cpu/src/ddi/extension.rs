@@ -11,6 +11,7 @@ functions! {
     zeusmDriverPresentDevices(
         driver: sys::ze_driver_handle_t,
         gpus: u32,
+        cpu: sys::ze_bool_t,
         tiles: u32,
         peer_access: sys::ze_bool_t,
     ) => present_devices;
@@ -18,10 +19,16 @@ functions! {
     zeusmDriverAnnounceFork(driver: sys::ze_driver_handle_t) => announce_fork;
 }
 
-/// Presents `gpus` GPUs with `tiles` tiles each, with peer access unless that is 0, in place of what `ZEUSM_CPU_DEVICES`,
+/// Presents `gpus` GPUs with `tiles` tiles each, and a CPU unless `cpu` is 0, with peer access unless that is 0, in place of what `ZEUSM_CPU_DEVICES`,
 /// `ZEUSM_CPU_TILES` and `ZEUSM_CPU_PEER_ACCESS` say. It must be called before the first call of `zeDeviceGet`.
-fn present_devices(_: Driver, gpus: u32, tiles: u32, peer_access: sys::ze_bool_t) -> ZeResult {
-    device::present(gpus, tiles, peer_access != 0)
+fn present_devices(
+    _: Driver,
+    gpus: u32,
+    cpu: sys::ze_bool_t,
+    tiles: u32,
+    peer_access: sys::ze_bool_t,
+) -> ZeResult {
+    device::present(gpus, cpu != 0, tiles, peer_access != 0)
 }
 
 /// From now on, a fork waits for kernels in flight only if its thread has announced it. The child of a fork that is not announced

@@ -17,6 +17,19 @@ pub unsafe fn get(_: Driver, count: *mut u32, devices: *mut sys::ze_device_handl
     unsafe { enumerate(count, devices, &list::listed()) }
 }
 
+/// `zeFabricVertexGetExp`: no fabric connects devices.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn fabric_vertices(
+    _: Driver,
+    count: *mut u32,
+    vertices: *mut sys::ze_fabric_vertex_handle_t,
+) -> ZeResult {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { enumerate(count, vertices, &[]) }
+}
+
 /// `zeDeviceGetSubDevices`: the visible tiles of a GPU.
 ///
 /// # Safety

@@ -6,7 +6,8 @@ use zeusm_process::variables::{InvalidVariable, number, parse, switch};
 
 use super::mask::Mask;
 
-/// How many GPUs are presented.
+/// How many GPUs are presented; with `+cpu` behind the number, a device of type CPU after them. By default there is none: what
+/// counts devices, as MPI does, counts the machine once, and SYCL's default context has one device.
 pub const DEVICES: &str = "ZEUSM_CPU_DEVICES";
 /// How many tiles each GPU has.
 pub const TILES: &str = "ZEUSM_CPU_TILES";
@@ -34,6 +35,14 @@ pub enum Hierarchy {
     Combined,
 }
 
+/// The number of GPUs, and whether there is a CPU.
+fn devices(text: &str) -> Option<(u32, bool)> {
+    let gpus = text.strip_suffix("+cpu");
+    let number = gpus.unwrap_or(text).parse().ok();
+    let number = number.filter(|number| (1..=MOST_DEVICES).contains(number))?;
+    Some((number, gpus.is_some()))
+}
+
 fn hierarchy(text: &str) -> Option<Hierarchy> {
     match text {
         "COMPOSITE" => Some(Hierarchy::Composite),
@@ -48,6 +57,8 @@ fn hierarchy(text: &str) -> Option<Hierarchy> {
 pub struct Layout {
     /// The number of GPUs.
     pub gpus: u32,
+    /// Whether a CPU is presented after them.
+    pub cpu: bool,
     /// The number of tiles of each GPU.
     pub tiles: u32,
     /// Whether every device accesses the memory of all.
@@ -70,6 +81,7 @@ impl Default for Layout {
     fn default() -> Self {
         Self {
             gpus: 1,
+            cpu: false,
             tiles: 1,
             peer_access: true,
             hierarchy: Hierarchy::default(),
@@ -87,8 +99,12 @@ impl Layout {
         read: impl Fn(&'static str) -> Option<OsString>,
     ) -> Result<Self, InvalidVariable> {
         let hierarchies = || "COMPOSITE, FLAT or COMBINED".to_owned();
+        let counts =
+            || format!("a number from 1 to {MOST_DEVICES}, with or without +cpu behind it");
+        let (gpus, cpu) = parse(&read, DEVICES, counts, devices)?.unwrap_or((1, false));
         let layout = Self {
-            gpus: number(&read, DEVICES, 1..=MOST_DEVICES)?.unwrap_or(1),
+            gpus,
+            cpu,
             tiles: number(&read, TILES, 1..=MOST_TILES)?.unwrap_or(1),
             peer_access: switch(&read, PEER_ACCESS)?.unwrap_or(true),
             hierarchy: parse(&read, HIERARCHY, hierarchies, hierarchy)?.unwrap_or_default(),
@@ -125,17 +141,18 @@ impl Layout {
                 .collect();
             Place { device, tiles }
         };
-        (0..=self.gpus)
+        (0..self.gpus + u32::from(self.cpu))
             .map(place)
             .filter(|place| !place.tiles.is_empty())
             .collect()
     }
 
     fn expected_mask(&self) -> String {
-        let last = match self.hierarchy {
+        let gpus = match self.hierarchy {
             Hierarchy::Composite => self.gpus,
             Hierarchy::Flat | Hierarchy::Combined => self.gpus * self.tiles,
         };
+        let last = gpus - u32::from(!self.cpu);
         let tiles = match (self.hierarchy, self.tiles) {
             (Hierarchy::Composite, 2..) => {
                 format!(" or tiles 0.0 to {}.{}", self.gpus - 1, self.tiles - 1)

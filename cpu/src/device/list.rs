@@ -1,4 +1,4 @@
-//! The devices: the machine's processors and memory, presented as GPUs and once as a CPU.
+//! The devices: the machine's processors and memory, presented as GPUs and, on request, once as a CPU.
 //!
 //! SYCL and its packages prefer GPUs, and SYCL 2026 looks only at drivers that have one. oneMKL has code for processors,
 //! which it calls for a device of type CPU; for a GPU it looks for Intel's binaries, which this runtime does not have.
@@ -293,14 +293,14 @@ pub fn check_variables() -> Result<(), InvalidVariable> {
     Layout::of_variables(env::var_os).map(drop)
 }
 
-/// Presents so many GPUs, in place of what the environment says.
+/// Presents so many GPUs, with a CPU or without, in place of what the environment says.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE` when other devices have been listed already, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for
 /// numbers out of range. Both are described.
-pub fn present(gpus: u32, tiles: u32, peer_access: bool) -> ZeResult {
+pub fn present(gpus: u32, cpu: bool, tiles: u32, peer_access: bool) -> ZeResult {
     let read = |name| match name {
-        layout::DEVICES => Some(gpus.to_string().into()),
+        layout::DEVICES => Some(format!("{gpus}{}", if cpu { "+cpu" } else { "" }).into()),
         layout::TILES => Some(tiles.to_string().into()),
         layout::PEER_ACCESS => Some(u32::from(peer_access).to_string().into()),
         _ => env::var_os(name),
@@ -320,6 +320,11 @@ pub fn present(gpus: u32, tiles: u32, peer_access: bool) -> ZeResult {
 /// The handles of the devices of `zeDeviceGet`, in their order.
 pub fn listed() -> Vec<sys::ze_device_handle_t> {
     devices().handles(&devices().listed)
+}
+
+/// The device or sub-device with this UUID.
+pub fn with_uuid(uuid: [u8; 16]) -> Option<&'static Device> {
+    devices().all.iter().find(|device| device.uuid() == uuid)
 }
 
 /// The device that `handle` names.

@@ -17,7 +17,7 @@ pub fn refusal(kernels: &[Kernel]) -> Option<String> {
     let (_, what) = kernels.iter().find_map(known)?;
     Some(format!(
         "{what} relies on work-items of a GPU that run in lockstep without a barrier, and would be wrong on a processor: \
-         select the device level_zero:cpu, for which oneMKL has code of its own"
+         set ZEUSM_CPU_DEVICES=1+cpu and select the device level_zero:cpu, for which oneMKL has code of its own"
     ))
 }
 

@@ -19,8 +19,9 @@ pub type Memory = *mut c_void;
 pub type List = sys::ze_command_list_handle_t;
 pub type Queue = sys::ze_command_queue_handle_t;
 pub type Event = sys::ze_event_handle_t;
-/// The tests expect the specification's errors, unless they set the variable otherwise.
+/// The tests expect the specification's errors, and a device of type CPU behind the GPU, unless they set the variables otherwise.
 pub const STRICT: &str = "ZEUSM_CPU_STRICT";
+const DEVICES: &str = "ZEUSM_CPU_DEVICES";
 pub const NONE: Event = ptr::null_mut();
 pub const MIB: usize = 1 << 20;
 pub const SECOND: u64 = 1_000_000_000;
@@ -69,9 +70,11 @@ pub fn library_path() -> PathBuf {
 pub fn library() -> &'static sys::Library {
     static LIBRARY: OnceLock<&sys::Library> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        if std::env::var_os(STRICT).is_none() {
-            // SAFETY: Rust's threads read the environment under its lock, and no library has been opened.
-            unsafe { std::env::set_var(STRICT, "1") };
+        for (variable, value) in [(STRICT, "1"), (DEVICES, "1+cpu")] {
+            if std::env::var_os(variable).is_none() {
+                // SAFETY: Rust's threads read the environment under its lock, and no library has been opened.
+                unsafe { std::env::set_var(variable, value) };
+            }
         }
         let library = if direct() {
             unsafe { sys::load_from(library_path()) }.unwrap()

@@ -9,10 +9,10 @@ fn layout(variables: &[(&str, &str)]) -> Result<Layout, InvalidVariable> {
     })
 }
 
-/// The visible tiles of two GPUs with four tiles each; the CPU is 2.
+/// The visible tiles of two GPUs with four tiles each; the CPU is 2, on request.
 fn places(hierarchy: &str, mask: &str) -> Vec<(u32, Vec<u32>)> {
     let layout = layout(&[
-        (DEVICES, "2"),
+        (DEVICES, "2+cpu"),
         (TILES, "4"),
         (HIERARCHY, hierarchy),
         (MASK, mask),
@@ -25,7 +25,7 @@ fn places(hierarchy: &str, mask: &str) -> Vec<(u32, Vec<u32>)> {
 }
 
 #[test]
-fn one_gpu_without_tiles_and_the_cpu_are_the_default() {
+fn one_gpu_without_tiles_is_the_default() {
     let default = layout(&[]).unwrap();
     assert_eq!(
         layout(&[(DEVICES, ""), (TILES, ""), (PEER_ACCESS, ""), (MASK, "")]),
@@ -35,7 +35,8 @@ fn one_gpu_without_tiles_and_the_cpu_are_the_default() {
         (default.gpus, default.tiles, default.peer_access),
         (1, 1, true)
     );
-    assert_eq!(default.places().len(), 2);
+    assert_eq!(default.places().len(), 1);
+    assert_eq!(layout(&[(DEVICES, "2+cpu")]).unwrap().places().len(), 3);
 }
 
 #[test]
@@ -64,11 +65,13 @@ fn what_cannot_be_used_is_named() {
         (DEVICES, "many", "a number from 1 to 32"),
         (DEVICES, "-1", "a number from 1 to 32"),
         (DEVICES, "99999999999", "a number from 1 to 32"),
+        (DEVICES, "1+gpu", "with or without +cpu"),
+        (DEVICES, "+cpu", "with or without +cpu"),
         (TILES, "17", "a number from 1 to 16"),
         (PEER_ACCESS, "perhaps", "no or off"),
         (HIERARCHY, "flat", "COMPOSITE, FLAT or COMBINED"),
-        (MASK, "first", "devices 0 to 1, with"),
-        (MASK, "2", "devices 0 to 1, with"),
+        (MASK, "first", "devices 0 to 0, with"),
+        (MASK, "1", "devices 0 to 0, with"),
     ] {
         let error = layout(&[(variable, value)]).unwrap_err().to_string();
         assert!(
