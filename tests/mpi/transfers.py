@@ -36,14 +36,18 @@ def place(data, offset):
     return zeusm.asarray(around, usm_type=KIND)[offset : offset + len(data)]
 
 
+def fail(text):
+    """End all ranks: the others wait for this one."""
+    print(text, flush=True)
+    WORLD.Abort(1)
+
+
 def check(array, expected, *what):
     global compared
     found = dpnp.asnumpy(array) if isinstance(array, dpnp.ndarray) else array.copy_to_host()
     if not np.array_equal(found, expected):
         (wrong,) = np.nonzero(found.ravel() != expected.ravel())
-        raise SystemExit(
-            f"rank {RANK}: {what}: {len(wrong)} of {found.size} wrong, from {wrong[:5]}"
-        )
+        fail(f"rank {RANK}: {what}: {len(wrong)} of {found.size} wrong, from {wrong[:5]}")
     compared += 1
 
 
@@ -52,7 +56,7 @@ def check_surroundings(array, offset, *what):
     flat = array.base.copy_to_host().view(array.dtype)
     check_bytes = np.concatenate([flat[:offset], flat[offset + array.size :]])
     if (check_bytes != 77).any():
-        raise SystemExit(f"rank {RANK}: {what}: bytes beside the buffer were written")
+        fail(f"rank {RANK}: {what}: bytes beside the buffer were written")
 
 
 def messages(size, dtype, offset):
