@@ -77,7 +77,7 @@ TEST_RUST := test-direct test-validated test-loader
 TEST_DPCTL := $(addprefix test-python-dpctl-,m-z f-l a-e)
 TEST_NUMBA_DPEX := $(addprefix test-python-numba-dpex-,m-z f-l a-e)
 TEST_ONCE := $(addprefix test-python-once-,a-k l-z)
-TEST_PYTHON := $(TEST_NUMBA_DPEX) $(TEST_DPCTL) $(TEST_ONCE)
+TEST_PYTHON := $(TEST_ONCE) $(TEST_NUMBA_DPEX) $(TEST_DPCTL)
 PARTS := $(TEST_PYTHON) test-direct test-peers test-validated test-sycl lint-python test-loader
 TOGETHER = @$(PYTHON) tools/parts.py --jobs $$(($$(nproc) + 3)) --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(MAKEOVERRIDES)
 test: prepare ## Everything that CI runs: the parts below, in about ten minutes
@@ -97,7 +97,7 @@ lint-python: $(VENV)/.zeusm
 	$(PYTHON) tools/sentences.py README.md CONTRIBUTING.md $$(find docs -name '*.md' ! -path '*/generated/*')
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_dask -p zeusm_numba -p zeusm_start
+	$(VENV)/bin/mypy --strict -p zeusm -p zeusm_dask -p zeusm_numba -p zeusm_ray -p zeusm_start
 	$(PY) -m mypy.stubtest --mypy-config-file pyproject.toml --allowlist tools/stubtest.txt zeusm
 
 # Kernels run through the OpenCL runtime that dpnp brings into the environment.
@@ -129,7 +129,7 @@ test-direct: build $(VENV)/.requirements
 # Tests with a library of their own, and long tests that do not depend on the mode (of the pool and the compiler, and the
 # unit tests), run in one mode only. A few forks are enough in the others.
 ONCE := --skip every_call_may_fail --skip every_call_of_the_start_may_fail \
-	--skip a_million --skip mixes_fragment --skip changed_byte
+	--skip a_million --skip mixes_fragment --skip changed_byte --skip a_read_behind_which --skip a_block_is_not_reused
 test-loader test-validated: export ZEUSM_TEST_FORKS := 3
 LOADER := ZEUSM_RUNTIME=system ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
 VALIDATION := ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 ZE_ENABLE_HANDLE_LIFETIME=1

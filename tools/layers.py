@@ -14,7 +14,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-PACKAGES = ["python/zeusm", "python/zeusm_dask", "python/zeusm_numba", "python/zeusm_start"]
+PACKAGES = [
+    "python/zeusm",
+    "python/zeusm_dask",
+    "python/zeusm_numba",
+    "python/zeusm_ray",
+    "python/zeusm_start",
+]
 CRATES = ["process/src", "src", "cpu/src", "python/src", "sys/src", "xe-sim/src"]
 TESTS = ["tests", "cpu/tests"]
 

@@ -13,7 +13,7 @@ SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMANDS = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Packages that only the environment of tests/peers has, and of tests/jax.
 PEERS = re.compile(
-    r"^\s*(?:import|from) (?:dask|distributed|mpi4py|ray|zeusm_dask)\b", re.MULTILINE
+    r"^\s*(?:import|from) (?:dask|distributed|mpi4py|ray|zeusm_dask|zeusm_ray)\b", re.MULTILINE
 )
 JAX = re.compile(r"^\s*(?:import|from) jax\b", re.MULTILINE)
 
