@@ -33,6 +33,8 @@ __all__ = [
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_PACKAGE = ROOT / "python" / "zeusm" / "lib" / "libze_loader.so.1"
+# The name without a version, by which oneCCL opens the loader.
+UNVERSIONED = IN_PACKAGE.with_suffix("")
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
@@ -85,6 +87,16 @@ def place_cpu_runtime(config_settings):
     """Builds zeusm-cpu and copies its shared library into the package."""
     IN_PACKAGE.parent.mkdir(exist_ok=True)
     shutil.copyfile(build_cpu_runtime(build_command(config_settings)), IN_PACKAGE)
+    link_unversioned()
+
+
+def link_unversioned():
+    """Links an empty library that needs the runtime, in which its users find the runtime's symbols. Wheels contain no links, and a
+    copy would be a second runtime in a process."""
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    options = ["-shared", "-nostdlib", "-Wl,--no-as-needed", f"-Wl,-soname,{UNVERSIONED.name}"]
+    options += ["-Wl,-rpath,$ORIGIN", str(IN_PACKAGE), "-o", str(UNVERSIONED)]
+    subprocess.run([*compiler, *options], check=True)
 
 
 def build_command(config_settings):

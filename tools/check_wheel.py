@@ -6,11 +6,12 @@ import zipfile
 from pathlib import Path
 
 RUNTIME = "zeusm/lib/libze_loader.so.1"
+UNVERSIONED = "zeusm/lib/libze_loader.so"
 # The sources of the packages; there is no library among them.
 SOURCES = Path(__file__).resolve().parent.parent / "python"
 SUFFIXES = {".py", ".pyi", ".typed", ".h", ".html", ".css", ".js"}
 PYTHON = [path for path in SOURCES.glob("zeusm*/**/*") if path.suffix in SUFFIXES]
-WANTED = [*(path.relative_to(SOURCES).as_posix() for path in PYTHON), RUNTIME]
+WANTED = [*(path.relative_to(SOURCES).as_posix() for path in PYTHON), RUNTIME, UNVERSIONED]
 LICENSES = [
     "LICENSE-MIT",
     "LICENSE-APACHE",
@@ -71,6 +72,10 @@ def faults(wheel: Path) -> list[str]:
             soname = names(archive.read(RUNTIME), SONAME)
             if soname != ["libze_loader.so.1"]:
                 found.append(f"{RUNTIME} has SONAME {soname}, so SYCL would not find it")
+        if UNVERSIONED in listed and names(archive.read(UNVERSIONED), NEEDED) != [
+            Path(RUNTIME).name
+        ]:
+            found.append(f"{UNVERSIONED} needs not the runtime alone")
         found += [
             f"{library} has an unwinder of its own, with which threads that end at the exit crash"
             for library in (module, RUNTIME)

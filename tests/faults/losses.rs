@@ -173,7 +173,7 @@ fn a_read_behind_which_the_signal_and_the_wait_fail_is_complete_when_it_returns(
                     queue.barrier(&[]).unwrap_err();
                 }
             });
-            let reads = [(); 50].map(|()| {
+            let reads = [(); 15].map(|()| {
                 bytes.fill(0);
                 (queue.read(&memory, &mut bytes), bytes[SIZE - 1])
             });

@@ -1,4 +1,4 @@
-"""Intel MPI with GPU offload takes zeusm's memory for the device's, and moves it by the device."""
+"""Intel MPI with GPU offload takes zeusm's memory for the device's, and moves it by the device. oneCCL's C API beside it."""
 
 import os
 import re
@@ -88,3 +88,23 @@ def test_benchmarks_of_mpi_run_without_a_finding(run, kind):
     assert {"PingPong", "Sendrecv", "Allreduce", "Bcast", "Alltoall", "Gather"} <= measured
     assert "zeusm check: " not in errors
     assert "All processes entering MPI_Finalize" in output
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("ranks", "variables"),
+    [
+        pytest.param(2, {}, id="plain"),
+        pytest.param(2, {"ZEUSM_CPU_DEVICES": "2"}, id="a-device-each"),
+        pytest.param(4, {"ZEUSM_CPU_DEVICES": "2"}, id="two-on-each-device"),
+    ],
+)
+def test_collectives_of_oneccl(run, kind, ranks, variables):
+    output, _ = run(
+        *(sys.executable, HERE / "collectives.py", kind),
+        ranks=ranks,
+        CCL_ROOT=str(PREFIX),
+        **variables,
+    )
+    for rank in range(ranks):
+        assert f"{rank}: {6 * 4 * 4} compared\n" in output

@@ -19,7 +19,7 @@ except ImportError:
     import dpctl.tensor as tensor
 
 device, usm_type = sys.argv[1:]
-N, TURNS, ROUNDS = 1 << 18, 40, 3
+N, TURNS, ROUNDS = 1 << 18, 40, 2
 array = zeusm.asarray(np.zeros(N, "i4"), usm_type=usm_type, device=device)
 """
 
