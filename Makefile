@@ -71,16 +71,16 @@ demo: venvs ## Runs the examples in both environments
 	@echo
 	$(PY_NUMBA_DPEX) examples/demo.py
 
-# The parts of `make test`, the longest first; those of Python by the letters that files begin with. Three more than there are
-# processors run beside each other, as many tests wait; each leaves its output in target/tests. make/long.mk has what is not among them.
+# The parts of `make test`; those of Python by the letters that files begin with. One more than there are processors run at once, as
+# tests wait (three more took a sixth longer: OpenCL's threads spin). Each leaves its output in target/tests. Others: make/long.mk.
 TEST_RUST := test-direct test-validated test-loader
 TEST_DPCTL := $(addprefix test-python-dpctl-,m-z f-l a-e)
 TEST_NUMBA_DPEX := $(addprefix test-python-numba-dpex-,m-z f-l a-e)
 TEST_ONCE := $(addprefix test-python-once-,a-k l-z)
 TEST_PYTHON := $(TEST_ONCE) $(TEST_NUMBA_DPEX) $(TEST_DPCTL)
-PARTS := $(TEST_PYTHON) test-direct test-peers test-validated test-sycl lint-python test-loader
-TOGETHER = @$(PYTHON) tools/parts.py --jobs $$(($$(nproc) + 3)) --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(MAKEOVERRIDES)
-test: prepare ## Everything that CI runs: the parts below, in about ten minutes
+PARTS := test-direct $(TEST_ONCE) test-peers $(TEST_NUMBA_DPEX) $(TEST_DPCTL) test-validated test-sycl lint-python test-loader
+TOGETHER = @$(PYTHON) tools/parts.py --jobs $$(($$(nproc) + 1)) --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(MAKEOVERRIDES)
+test: prepare ## Everything that CI runs: the parts below, in about twelve minutes
 	$(TOGETHER) $(PARTS)
 
 .PHONY: lint lint-rust lint-python

@@ -38,7 +38,7 @@ myst_heading_anchors = 3
 
 autosummary_generate = True
 autosummary_ignore_module_all = False
-autodoc_mock_imports = ["dask", "distributed", "zict"]
+autodoc_mock_imports = ["dask", "distributed", "ray", "zict"]
 autodoc_typehints_format = "short"
 autodoc_member_order = "groupwise"
 toc_object_entries_show_parents = "hide"

@@ -7,7 +7,15 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
-PACKAGES = ["zeusm", "zeusm.memory", "zeusm.torch", "zeusm_dask", "zeusm_numba", "zeusm_start"]
+PACKAGES = [
+    "zeusm",
+    "zeusm.memory",
+    "zeusm.torch",
+    "zeusm_dask",
+    "zeusm_numba",
+    "zeusm_ray",
+    "zeusm_start",
+]
 
 
 def public(package: str) -> Iterator[str]:
