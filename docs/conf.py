@@ -30,15 +30,15 @@ extensions = [
 exclude_patterns = ["_*"]
 templates_path = ["_templates"]
 nitpicky = True
-# Types of other packages: the build has no network for their inventories.
-nitpick_ignore_regex = [(r"py:.*", r"(?!zeusm).*")]
+# Types of other packages: the build has no network for their inventories. Private ones have no page.
+nitpick_ignore_regex = [(r"py:.*", r"(?!zeusm).*|zeusm\.memory\._.*")]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
 autosummary_ignore_module_all = False
-autodoc_mock_imports = ["dask", "distributed", "ray", "zict"]
+autodoc_mock_imports = ["cloudpickle", "dask", "distributed", "ray", "zict"]
 autodoc_typehints_format = "short"
 autodoc_member_order = "groupwise"
 toc_object_entries_show_parents = "hide"
