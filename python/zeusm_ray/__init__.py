@@ -75,9 +75,10 @@ class _Transport(TensorTransportManager):
 
     def extract_tensor_transport_metadata(self, obj_id: str, rdt_object: list[Any]) -> _Exports:
         found = _Exports([(array.shape, array.dtype) for array in rdt_object], DEVICE)
-        kept = self._kept[obj_id] = []
+        kept: list[IPCMemoryHandle] = []
+        has_dpctl = find_spec("dpctl") is not None
         for array in rdt_object:
-            if find_spec("dpctl"):
+            if has_dpctl:
                 array.sycl_queue.wait()  # Kernels may still write to it, and processes have no order.
             # A strided array's state has a copy, which the handle keeps alive.
             _, (version, memory, *layout) = array.__reduce_ex__(5)
@@ -87,6 +88,7 @@ class _Transport(TensorTransportManager):
                 kept.append(handle)
                 data = handle.to_bytes()
             found.exports.append((data, (version, memory.get_usm_type(), *layout)))
+        self._kept[obj_id] = kept
         return found
 
     def get_communicator_metadata(

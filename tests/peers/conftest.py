@@ -42,6 +42,22 @@ def run():
     return run
 
 
+@pytest.fixture(scope="module")
+def ray_cluster():
+    """Ray imports dpctl in each worker before any task; the workers have the environment of `zeusm run`."""
+    import ray
+    from zeusm._commands.run import environment_for
+
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in environment_for(zeusm.runtime()).items():
+            environment.setenv(name, value)
+        ray.init(
+            num_cpus=2, include_dashboard=False, object_store_memory=100 << 20, log_to_driver=False
+        )
+        yield
+        ray.shutdown()
+
+
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory):
     """Python of an environment of its own, with the packages of this one, in which zeusm is enabled."""

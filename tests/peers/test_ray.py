@@ -5,7 +5,6 @@ import pytest
 import ray
 import zeusm
 import zeusm.memory as zm
-from zeusm._commands.run import environment_for
 
 CLASSES = {
     "device": zm.MemoryUSMDevice,
@@ -14,17 +13,7 @@ CLASSES = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cluster():
-    """Ray imports dpctl in each worker before any task; the workers have the environment of `zeusm run`."""
-    with pytest.MonkeyPatch.context() as environment:
-        for name, value in environment_for(zeusm.runtime()).items():
-            environment.setenv(name, value)
-        ray.init(
-            num_cpus=2, include_dashboard=False, object_store_memory=100 << 20, log_to_driver=False
-        )
-        yield
-        ray.shutdown()
+pytestmark = pytest.mark.usefixtures("ray_cluster")
 
 
 @pytest.fixture(params=CLASSES)

@@ -3,30 +3,20 @@
 import os
 import signal
 import statistics
+import time
 
 import numpy as np
 import pytest
 import ray
 import zeusm
 import zeusm_ray
-from zeusm._commands.run import environment_for
 
 MIB = 1 << 20
 # Ray looks for a transport where a method names it.
 zeusm_ray.register()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cluster():
-    """The workers have the environment of `zeusm run`."""
-    with pytest.MonkeyPatch.context() as environment:
-        for name, value in environment_for(zeusm.runtime()).items():
-            environment.setenv(name, value)
-        ray.init(
-            num_cpus=2, include_dashboard=False, object_store_memory=100 << 20, log_to_driver=False
-        )
-        yield
-        ray.shutdown()
+pytestmark = pytest.mark.usefixtures("ray_cluster")
 
 
 @ray.remote(num_cpus=0)
@@ -133,8 +123,6 @@ def test_an_owner_that_was_killed_is_an_error():
 
 def test_large_arrays_are_not_copied(actors):
     """The time does not depend on the size."""
-    import time
-
     owner, reader = actors
 
     def seconds(nbytes):

@@ -19,8 +19,9 @@ functions! {
     zeusmDriverAnnounceFork(driver: sys::ze_driver_handle_t) => announce_fork;
 }
 
-/// Presents `gpus` GPUs with `tiles` tiles each, and a CPU unless `cpu` is 0, with peer access unless that is 0, in place of what `ZEUSM_CPU_DEVICES`,
-/// `ZEUSM_CPU_TILES` and `ZEUSM_CPU_PEER_ACCESS` say. It must be called before the first call of `zeDeviceGet`.
+/// Presents `gpus` GPUs with `tiles` tiles each, and a CPU unless `cpu` is 0, with peer access unless that is 0, in place of what
+/// `ZEUSM_CPU_DEVICES`, `ZEUSM_CPU_TILES` and `ZEUSM_CPU_PEER_ACCESS` say. It must be called before the first call of
+/// `zeDeviceGet`.
 fn present_devices(
     _: Driver,
     gpus: u32,
