@@ -80,7 +80,7 @@ TEST_ONCE := $(addprefix test-python-once-,a-k l-z)
 TEST_PYTHON := $(TEST_ONCE) $(TEST_NUMBA_DPEX) $(TEST_DPCTL)
 PARTS := test-direct $(TEST_ONCE) test-peers $(TEST_NUMBA_DPEX) $(TEST_DPCTL) test-validated test-sycl lint-python test-loader
 TOGETHER = @$(PYTHON) tools/parts.py --jobs $$(($$(nproc) + 1)) --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(MAKEOVERRIDES)
-test: prepare ## Everything that CI runs: the parts below, in about twelve minutes
+test: prepare ## Everything that CI runs: the parts below, in about ten minutes
 	$(TOGETHER) $(PARTS)
 
 .PHONY: lint lint-rust lint-python
@@ -90,7 +90,6 @@ lint-rust: | setup
 	$(PYTHON) tools/layers.py
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets --locked -- -D warnings
-	$(CARGO) clippy $(WORKSPACE) --all-targets --features zeusm-python/abi3 --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(WORKSPACE) --no-deps --locked
 
 lint-python: $(VENV)/.zeusm
@@ -123,24 +122,25 @@ test-rust: build $(VENV)/.requirements ## The Rust tests, in all three modes
 
 test-direct: export ZEUSM_CPU_LIBRARY := $(CPU_RUNTIME)
 test-direct: build $(VENV)/.requirements
-	ZEUSM_CPU_STRICT=1 ZEUSM_TEST_MODE=direct $(CARGO_TEST) --tests -- $(TIMES)
+	ZEUSM_CPU_STRICT=1 ZEUSM_TEST_MODE=direct $(CARGO_TEST) --tests -- $(TIMES) $(DAILY:%=--skip %)
 	ZEUSM_CPU_STRICT=1 ZEUSM_TEST_MODE=direct $(CARGO) test $(WORKSPACE) --locked --doc -q
 
-# Tests with a library of their own, and long tests that do not depend on the mode (of the pool and the compiler, and the
-# unit tests), run in one mode only. A few forks are enough in the others.
-ONCE := --skip every_call_may_fail --skip every_call_of_the_start_may_fail \
-	--skip a_million --skip mixes_fragment --skip changed_byte --skip a_read_behind_which --skip a_block_is_not_reused
+# Tests that do not depend on the mode run in one only, the longest of them in `test-daily`; a few forks suffice in the others.
+DAILY := a_million mixes_fragment
+ONCE := $(DAILY) every_call_may_fail every_call_of_the_start_may_fail changed_byte a_read_behind_which a_block_is_not_reused \
+	a_command_that_waits_for_the_host a_device_executes_commands after_a_failure_the_operands are_limited_by_the_control_group \
+	freed_memory_is_returned of_any_length_and_alignment survive_copies_between_all threads_that_need_few
 test-loader test-validated: export ZEUSM_TEST_FORKS := 3
 LOADER := ZEUSM_RUNTIME=system ZE_ENABLE_ALT_DRIVERS=$(CPU_RUNTIME)
 VALIDATION := ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 ZE_ENABLE_HANDLE_LIFETIME=1
 test-validated: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) $(CARGO_TEST) --test '*' -- $(TIMES) $(ONCE) --skip suspend::
+	ZEUSM_TEST_MODE=validated $(LOADER) $(VALIDATION) $(CARGO_TEST) --test '*' -- $(TIMES) $(ONCE:%=--skip %) --skip suspend::
 
 # What the validation layer refuses, in-order lists, queues and reservations anywhere (pools that sleep), is tested without it.
 # `test-loader-all` runs the rest.
 LOADER_TESTS := command_errors counter_ipc engines event_pools events lists runtime virtual_ranges
 test-loader: build $(VENV)/.requirements
-	ZEUSM_TEST_MODE=loader $(LOADER) $(CARGO_TEST) $(LOADER_TESTS:%=--test '%') -- $(TIMES) $(ONCE)
+	ZEUSM_TEST_MODE=loader $(LOADER) $(CARGO_TEST) $(LOADER_TESTS:%=--test '%') -- $(TIMES) $(ONCE:%=--skip %)
 
 # With the SYCL runtime of each environment, opened as by `import dpctl`.
 TEST_SYCL := ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(CARGO) test $(WORKSPACE) --locked --test sycl -- $(TIMES)
@@ -156,18 +156,18 @@ test-python: venvs ## The Python tests, in both environments
 	$(TOGETHER) $(TEST_PYTHON)
 
 $(TEST_DPCTL): test-python-dpctl-%: $(VENV)/.zeusm
-	$(PY) $(PYTEST) -m 'not once' tests/python/test_[$*]*.py
+	$(PY) $(PYTEST) -m 'not once and not daily' tests/python/test_[$*]*.py
 
 # A few of the random programs and forks are enough here; test-fuzz and test-forks run many in both environments.
 $(TEST_NUMBA_DPEX): test-python-numba-dpex-%: $(NUMBA_DPEX)
-	ZEUSM_TEST_MODEL=8 ZEUSM_TEST_FORKS=3 $(PY_NUMBA_DPEX) $(PYTEST) -m 'not once' tests/python/test_[$*]*.py
+	ZEUSM_TEST_MODEL=8 ZEUSM_TEST_FORKS=3 $(PY_NUMBA_DPEX) $(PYTEST) -m 'not once and not daily' tests/python/test_[$*]*.py
 
 $(TEST_ONCE): test-python-once-%: $(VENV)/.zeusm
-	$(PY) $(PYTEST) -m once tests/python/test_[$*]*.py
+	$(PY) $(PYTEST) -m 'once and not daily' tests/python/test_[$*]*.py
 
 .PHONY: test-peers
 test-peers: $(VENV)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others
-	$(PY) $(PYTEST) tests/peers
+	$(PY) $(PYTEST) -m 'not daily' tests/peers
 
 .PHONY: test-intel-part
 test-intel-part: ## A part of test-intel, on one simulated GPU (root): before a change of how the driver is called is complete

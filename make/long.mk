@@ -7,8 +7,8 @@ FUZZ_SLOW := 400
 PYTEST_LONG := -m pytest -p no:cacheprovider -o faulthandler_timeout=0
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
-.PHONY: test-daily lint-loom test-valgrind test-instructions test-loader-all test-python-again
-test-daily: lint-loom test-valgrind test-instructions test-loader-all test-python-again test-intel-part ## For each day: clippy with loom, valgrind, instruction counts, what `test` runs in one mode or environment only, and a part of test-intel
+.PHONY: test-daily lint-loom lint-abi3 test-valgrind test-instructions test-loader-all test-rust-daily test-python-again test-python-daily
+test-daily: lint-loom lint-abi3 test-valgrind test-instructions test-loader-all test-rust-daily test-python-again test-python-daily test-intel-part ## For each day: clippy with loom, valgrind, instruction counts, what `test` runs in one mode or environment only, and a part of test-intel
 
 # Allocation, sharing and freeing under valgrind. It runs one thread at a time: without a fair lock, a test that polls an event
 # starved the thread that executes the work, for minutes.
@@ -28,11 +28,23 @@ test-browser: $(VENV)/.zeusm ## The pictures of `zeusm memory report` in a headl
 	ZEUSM_TEST_BROWSER_REQUIRED=1 $(PY) $(PYTEST) tests/python/test_memory_browser.py
 
 # With dpctl 0.17 and NumPy 1.26. The others of `once` need packages of the first environment.
-AGAIN := async_operands cuda documents doctor_remedies exit gate info interrupts ipc_driver ipc_dpctl kernel_tables_opencl \
-	lifetime parallel
+AGAIN := array_objects array_views arrow async_operands bad_interfaces buffer calls cuda data_frames doctor doctor_remedies \
+	documents exit gate history in_place info interrupts ipc ipc_driver ipc_dpctl lifetime model_arrays parallel pool records \
+	reduce signals suspend threads_shortage
 test-python-again: $(NUMBA_DPEX) ## Tests of the first environment only, and all random programs, in the second one
-	$(PY_NUMBA_DPEX) $(PYTEST) -m once $(AGAIN:%=tests/python/test_%.py)
+	$(PY_NUMBA_DPEX) $(PYTEST) -m 'once and not daily' $(AGAIN:%=tests/python/test_%.py)
 	$(PY_NUMBA_DPEX) $(PYTEST) tests/python/test_model.py tests/python/test_model_arrays.py
+
+test-python-daily: venvs ## The Python tests that take long, in both environments
+	$(PY) $(PYTEST) -m daily tests/python
+	$(PY) $(PYTEST) -m daily tests/peers
+	$(PY_NUMBA_DPEX) $(PYTEST) -m 'daily and not once' tests/python
+
+test-rust-daily: build ## The Rust tests that take long
+	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(CARGO_TEST) --test pool --test footprint -- $(TIMES) $(DAILY)
+
+lint-abi3: | setup ## clippy for the wheel that serves all versions of Python
+	$(CARGO) clippy $(WORKSPACE) --all-targets --features zeusm-python/abi3 --locked -- -D warnings
 
 test-loader-all: ## All programs of the Rust tests behind the system's loader without its validation layer
 	$(MAKE) test-loader LOADER_TESTS='*'

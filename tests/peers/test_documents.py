@@ -21,6 +21,12 @@ def test_snippet(run, code):
     run(*python, "-c", code)
 
 
-@pytest.mark.parametrize("path", examples(of_peers=True), ids=lambda path: path.name)
+EXAMPLES = [
+    pytest.param(path, id=path.name, marks=pytest.mark.daily if "kmeans" in path.name else [])
+    for path in examples(of_peers=True)
+]
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
 def test_example(run, path):
     assert run(*ZEUSM_RUN[4:], path).stdout

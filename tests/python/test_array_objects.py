@@ -13,6 +13,8 @@ import zeusm.memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.once
+
 CONVERSIONS = [bool, int, float, complex, operator.index]
 BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"]
 BINARY += ["lshift", "rshift", "iadd", "imul"]

@@ -11,6 +11,8 @@ from arrays import SHAPES, indices, mirrored, numbers
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.once
+
 
 class TestViews:
     def test_elements_are_views_too(self, host_class):

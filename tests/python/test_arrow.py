@@ -8,6 +8,8 @@ import pytest
 import zeusm
 import zeusm.memory as zm
 
+pytestmark = pytest.mark.once
+
 REASON = "pyarrow and nanoarrow are in .venv only"
 pa = pytest.importorskip("pyarrow", reason=REASON)
 na = pytest.importorskip("nanoarrow", reason=REASON)

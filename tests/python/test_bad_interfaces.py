@@ -10,6 +10,8 @@ import zeusm.memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.once
+
 N = 4096
 PATTERN = bytes(i % 251 for i in range(N))
 

@@ -7,6 +7,7 @@ import pytest
 from conftest import ROOT
 
 pytestmark = pytest.mark.once
+SLOW = ("process", "kernels", "live")
 
 BENCHES = ROOT / "benches"
 RESULTS = {path.stem: json.loads(path.read_text()) for path in BENCHES.glob("results/*.json")}
@@ -21,7 +22,10 @@ def run(monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("program", ["memory", "allocator", "process", "kernels", "live"])
+@pytest.mark.parametrize(
+    "program",
+    ["memory", "allocator", *(pytest.param(name, marks=pytest.mark.daily) for name in SLOW)],
+)
 def test_a_program_reports_figures(fresh, program):
     pytest.importorskip("dpctl")
     output = fresh.run(

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import zeusm.memory
 
+pytestmark = pytest.mark.once
+
 N = 256
 
 SIMPLE = 0
@@ -206,9 +208,10 @@ def test_the_array_method_is_numpy_s_view(host_class):
 def test_many_views_of_one_object(host_class):
     x = host_class(N)
     views = [memoryview(x) for _ in range(600)]  # Of which some are not in the count of one byte.
-    for view in views[::2] + views[1::2]:
-        with pytest.raises(BufferError, match="cannot be closed"):
-            x.close()
+    for number, view in enumerate(views[::2] + views[1::2]):
+        if number % 50 == 49:
+            with pytest.raises(BufferError, match="cannot be closed"):
+                x.close()
         view.release()
     x.close()
     with pytest.raises(ValueError, match="closed"):

@@ -9,6 +9,8 @@ import pytest
 import zeusm.memory as zm
 from zeusm import _zeusm
 
+pytestmark = pytest.mark.once
+
 N = 4096
 
 

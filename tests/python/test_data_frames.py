@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import zeusm
 
+pytestmark = pytest.mark.once
+
 REASON = "pandas and pyarrow are in .venv only"
 pandas = pytest.importorskip("pandas", reason=REASON)
 pyarrow = pytest.importorskip("pyarrow", reason=REASON)

@@ -28,6 +28,8 @@ from zeusm._doctor import (
     variables,
 )
 
+pytestmark = pytest.mark.once
+
 
 def doctor(*arguments, **variables):
     return subprocess.run(

@@ -36,7 +36,7 @@ def environment():
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("packages", ["none", "dpctl"])
+@pytest.mark.parametrize("packages", [pytest.param("none", marks=pytest.mark.daily), "dpctl"])
 def test_every_call_may_fail(fresh, environment, packages):
     """A failed call raises its exception, does not crash and leaks nothing; the same program works after it.
 

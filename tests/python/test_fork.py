@@ -217,6 +217,7 @@ def without_dpnp_that_waits():
         pytest.skip("dpnp 0.15 itself waits for each of its kernels")
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("without_dpnp_that_waits")
 def test_a_child_of_a_user_of_dpnp_is_told_that_its_kernels_do_not_complete(fresh):
     """SYCL's host tasks, of which dpnp submits one with each kernel, have their threads in the parent."""
@@ -245,6 +246,7 @@ assert status(in_child(check)) == 0
     fresh(START + program, env={THREADS: "1"})
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("without_dpnp_that_waits")
 def test_the_row_of_dpnp_in_a_child_is_not_obsolete(fresh):
     """docs/limits.md says that submissions may hang inside SYCL: the alarm ends the child."""

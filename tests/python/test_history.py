@@ -9,6 +9,8 @@ import pytest
 import zeusm.memory as zm
 from snapshots import events, frames, rows
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("stacks", [True, False])

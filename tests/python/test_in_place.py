@@ -16,9 +16,10 @@ import pytest
 import zeusm
 import zeusm.memory as zm
 
-pytestmark = pytest.mark.skipif(
-    zeusm.runtime().kind != "cpu", reason="not every driver has the extension"
-)
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(zeusm.runtime().kind != "cpu", reason="not every driver has the extension"),
+]
 PAGE = mmap.PAGESIZE
 
 

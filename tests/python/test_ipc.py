@@ -22,6 +22,8 @@ import pytest
 import zeusm.memory as zm
 from system_calls import NO_CAPABILITIES
 
+pytestmark = pytest.mark.once
+
 IPC_CLASSES = {
     "device": zm.MemoryIPCDevice,
     "shared": zm.MemoryIPCShared,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.daily]
 
 
 def test_opencl_gives_the_same_answers(fresh):

@@ -256,6 +256,7 @@ def test_a_further_mapping_of_the_runtimes_file(fresh):
 
 
 @pytest.mark.once
+@pytest.mark.daily
 @pytest.mark.parametrize("letter", "?H")
 def test_a_module_that_crashes_the_optimiser_is_built_without(fresh, letter):
     """Intel's compiler crashes on the kernel that sorts bytes or words (`test_limits.py`), or does not end."""

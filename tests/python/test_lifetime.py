@@ -330,6 +330,7 @@ def test_50000_objects_at_once_many_times_over_leave_resident_memory_flat(grown)
     assert grown("zeusm.memory.MemoryUSMShared(64)", MANY, "hoard_and_drop") < 2 << 20
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["as_usm_memory", "MemoryUSMShared"])
 def test_dpctl_grows_with_each_50000_imports_by_context(grown, name):
     assert grown(f"dpctl.memory.{name}(described)", 1) > 1 << 20

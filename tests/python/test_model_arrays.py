@@ -19,6 +19,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, multiple, rule
 
+pytestmark = pytest.mark.once
+
 try:
     from distributed.protocol import deserialize, serialize
 except ImportError:  # Only one environment has Dask.

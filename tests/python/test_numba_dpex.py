@@ -358,6 +358,7 @@ class TestRecords:
             run(array, array)
 
 
+@pytest.mark.daily
 def test_launches_in_a_context_of_several_devices_grow_the_process(fresh):
     """A row of docs/limits.md: it is obsolete when this fails."""
     program = """
@@ -385,6 +386,7 @@ assert grown(5000) > 5000 * 50
     fresh(program, env={"ZEUSM_CPU_DEVICES": "2"})
 
 
+@pytest.mark.daily
 def test_a_wait_in_the_order_of_a_queue_hangs():
     """A row of docs/limits.md, on a device that is not zeusm's: it is obsolete when this fails."""
     program = """

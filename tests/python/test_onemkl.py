@@ -64,6 +64,13 @@ REFUSED = [
 ]
 HAS_DPNP_15 = dpnp.__version__.startswith("0.15")
 ON_GPU = [case for case in CASES if case not in [(program, dtype) for program, dtype, _ in REFUSED]]
+
+
+def marks(program, dtype):
+    """The compilation of the inverse takes up to a minute for each type."""
+    return [pytest.mark.once, *([pytest.mark.daily] if program == "inv" and dtype != "c8" else [])]
+
+
 on_cpu = pytest.mark.skipif(not HAS_CPU, reason="on a device of type CPU: test_several_devices.py")
 on_gpu = pytest.mark.skipif(
     HAS_CPU or HAS_DPNP_15, reason="it is not refused, or in a way that may end the process"
@@ -74,7 +81,7 @@ on_gpu = pytest.mark.skipif(
     ("program", "dtype"),
     CASES
     if HAS_CPU
-    else [pytest.param(*case, marks=pytest.mark.once) for case in ON_GPU if not HAS_DPNP_15],
+    else [pytest.param(*case, marks=marks(*case)) for case in ON_GPU if not HAS_DPNP_15],
 )
 def test_the_answer_is_numpys(program, dtype):
     function, *operands = PROGRAMS[program]

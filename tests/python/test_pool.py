@@ -9,6 +9,8 @@ import pytest
 import zeusm.memory as zm
 from conftest import CLASSES
 
+pytestmark = pytest.mark.once
+
 MIB = 1 << 20
 
 

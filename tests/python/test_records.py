@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tensors import tensor
 
+pytestmark = pytest.mark.once
+
 PACKED = np.dtype([("x", "f4"), ("y", "i8")])
 ALIGNED = np.dtype([("tag", "u1"), ("x", "f8"), ("y", "i2")], align=True)
 NESTED = np.dtype([("at", [("row", "i4"), ("column", "u2")]), ("m", "c8", (2, 3)), ("on", "?")])

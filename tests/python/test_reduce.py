@@ -9,6 +9,8 @@ import pytest
 import zeusm
 import zeusm.memory
 
+pytestmark = pytest.mark.once
+
 BYTES = bytes(range(8))
 
 

@@ -80,6 +80,7 @@ def test_the_tests_of_devices_pass_on_several(fresh, layout):
     run_tests(fresh, "test_devices.py", variables | {"ZEUSM_TEST_GPUS": str(gpus)})
 
 
+@pytest.mark.once
 def test_onemkl_computes_on_a_device_of_type_cpu(fresh):
     run_tests(fresh, "test_onemkl.py", WITH_CPU, "-k", "not refused")
 
@@ -158,6 +159,7 @@ def test_tiles_are_sub_devices_with_memory_and_kernels(several, variables):
     assert several(program, variables).stdout == "16\n"
 
 
+@pytest.mark.once
 def test_tiles_may_be_listed_in_place_of_their_devices(several):
     program = """
         print([gpu.name.partition(" (")[0] for gpu in gpus])

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 FIRST_USE = """
 import signal, time
 import zeusm.memory as zm

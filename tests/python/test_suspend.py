@@ -10,6 +10,8 @@ import zeusm
 import zeusm.memory as zm
 from test_faults import environment  # noqa: F401
 
+pytestmark = pytest.mark.once
+
 SIZES = (1, 100, 5000, 300_000, 1 << 20, 40 << 20)
 SUSPENDED = "suspended"
 

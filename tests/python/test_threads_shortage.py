@@ -1,6 +1,9 @@
 """No thread can be started for work that waits for the host: a clear error, and nothing is in flight."""
 
+import pytest
 from system_calls import FILTER
+
+pytestmark = pytest.mark.once
 
 PROGRAM = (
     """
