@@ -30,6 +30,31 @@ $(RELEASE)/.built: $(SOURCES)
 test-dist: $(RELEASE)/.built ## The wheel and each of its extras in new environments, and a build of the source distribution in an empty one
 	sh tools/test_dist.sh $(PYTHON) $(TARGET)/dist $(RELEASE)
 
+# For programs that have no Python: docs/howto/ci.md. DESTDIR goes before PREFIX, as packagers expect.
+PREFIX := /usr/local
+INSTALLED := $(PREFIX)/lib/zeusm
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+.PHONY: install
+install: | setup ## The CPU runtime below PREFIX=/usr/local (DESTDIR=), with its pkg-config file and the variable for the system's loader
+	$(CARGO) build --release --locked -p zeusm-cpu
+	install -d $(DESTDIR)$(INSTALLED) $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/zeusm
+	install -m 755 $(TARGET)/release/libzeusm_cpu.so $(DESTDIR)$(INSTALLED)/libze_loader.so.1
+	ln -sf libze_loader.so.1 $(DESTDIR)$(INSTALLED)/libze_loader.so
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib/zeusm' 'driver=$${libdir}/libze_loader.so.1' 'Name: zeusm-cpu' \
+		'Description: Level Zero runtime on the CPU' 'Version: $(VERSION)' 'Libs: -L$${libdir} -lze_loader' \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/zeusm-cpu.pc
+	echo 'ZE_ENABLE_ALT_DRIVERS=$(INSTALLED)/libze_loader.so.1' > $(DESTDIR)$(PREFIX)/share/zeusm/level-zero.env
+
+# The lines of docs/howto/ci.md, in a Debian root that has what a runner's image has.
+CI_ROOT := $(CURDIR)/.cache/ci-root
+$(CI_ROOT)/.complete: tools/debian_root.sh
+	sh tools/debian_root.sh $(CI_ROOT) trixie ca-certificates
+.PHONY: test-ci
+test-ci: $(CI_ROOT)/.complete dist/abi3/.built ## The lines of docs/howto/ci.md in a clean Debian root (root; ZEUSM_TEST_CI_JAX=1: JAX's, too)
+	rm -rf $(CI_ROOT)/opt/installed
+	$(MAKE) install DESTDIR=$(CI_ROOT) PREFIX=/opt/installed
+	$(PY) tools/test_ci.py $(CI_ROOT) docs/howto/ci.md dist/abi3/*.whl
+
 # PYTHONS are commands of Python; MATRIX_TESTS selects tests.
 PYTHONS := $(PYTHON)
 MATRIX_TESTS := tests/python

@@ -93,7 +93,7 @@ impl Exportable {
 
     /// Whether each number of fewer than 8 bits has a byte of its own.
     fn is_padded(&self) -> bool {
-        !self.tensor.dtype.bits.is_multiple_of(8)
+        !self.tensor.dtype.fills_bytes()
     }
 }
 

@@ -179,12 +179,13 @@ unsafe fn integers<'a>(first: *const i64, count: usize) -> Option<&'a [i64]> {
     (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, count) })
 }
 
-/// The item of a DLPack type. Numbers of fewer than 8 bits are read where each has a byte of its own.
+/// The item of a DLPack type. Numbers of fewer than 8 bits are read where each has a byte of its own, or they fill one.
 fn item(dtype: abi::DataType, flags: u64) -> Result<ItemType, Error> {
-    if dtype.lanes != 1 {
-        return Err(Error::Lanes(dtype.lanes));
-    }
-    ItemType::of_dlpack(dtype.code, dtype.bits)
-        .filter(|_| dtype.bits.is_multiple_of(8) || flags & abi::FLAG_IS_PADDED != 0)
-        .ok_or(Error::DataType(dtype))
+    let error = match dtype.lanes {
+        1 => Error::DataType(dtype),
+        lanes => Error::Lanes(lanes),
+    };
+    ItemType::of_dlpack(dtype)
+        .filter(|_| dtype.fills_bytes() || flags & abi::FLAG_IS_PADDED != 0)
+        .ok_or(error)
 }

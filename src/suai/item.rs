@@ -47,7 +47,7 @@ impl Kind {
             Self::Float => Some(2),
             Self::Complex => Some(5),
             Self::Bool => Some(6),
-            Self::Narrow(narrow) => Some(narrow.dlpack().0),
+            Self::Narrow(narrow) => Some(narrow.dlpack().code),
             Self::Void => None,
         }
     }
@@ -140,8 +140,16 @@ pub struct DlpackType {
     pub code: u8,
     /// The bits of one item.
     pub bits: u8,
-    /// The items in one vector, 1 in all that are supported.
+    /// The numbers in one item: 1, or 2 of half a byte each.
     pub lanes: u16,
+}
+
+impl DlpackType {
+    /// Whether the numbers fill the bytes of an item, without padding.
+    #[must_use]
+    pub(crate) fn fills_bytes(self) -> bool {
+        (usize::from(self.bits) * usize::from(self.lanes)).is_multiple_of(8)
+    }
 }
 
 /// The type of an item, as in `typestr`. Parsed from a string, and displayed in NumPy's form.
@@ -205,14 +213,14 @@ impl ItemType {
 
     /// The item of a DLPack type; a number of fewer than 8 bits has a byte of its own.
     #[must_use]
-    pub fn of_dlpack(code: u8, bits: u8) -> Option<Self> {
-        let size = usize::from(bits).div_ceil(8);
+    pub fn of_dlpack(dtype: DlpackType) -> Option<Self> {
+        let size = usize::from(dtype.bits).div_ceil(8);
         let known = KNOWN
             .iter()
-            .find(|known| known.kind.dlpack() == Some(code) && known.size == size);
-        match known.filter(|_| bits.is_multiple_of(8)) {
+            .find(|known| known.kind.dlpack() == Some(dtype.code) && known.size == size);
+        match known.filter(|_| dtype.bits.is_multiple_of(8) && dtype.lanes == 1) {
             Some(known) => Some(Self::ordered(known.kind, size, ByteOrder::NATIVE)),
-            None => Narrow::coded(code, bits).map(Self::from),
+            None => Narrow::of_dlpack(dtype).map(Self::from),
         }
     }
 
@@ -304,16 +312,15 @@ impl ItemType {
     /// DLPack's type, or `None` for untyped bytes and for any byte order but this machine's.
     #[must_use]
     pub fn dlpack(self) -> Option<DlpackType> {
-        let code = self.kind.dlpack()?;
-        let bits = match self.kind {
-            Kind::Narrow(narrow) => narrow.dlpack().1,
-            _ => u8::try_from(self.size.checked_mul(8)?).ok()?,
+        let dtype = match self.kind {
+            Kind::Narrow(narrow) => narrow.dlpack(),
+            _ => DlpackType {
+                code: self.kind.dlpack()?,
+                bits: u8::try_from(self.size.checked_mul(8)?).ok()?,
+                lanes: 1,
+            },
         };
-        self.order.is_native().then_some(DlpackType {
-            code,
-            bits,
-            lanes: 1,
-        })
+        self.order.is_native().then_some(dtype)
     }
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import zeusm
@@ -95,6 +96,7 @@ def test_an_error_of_a_command_keeps_its_output(fresh):
     told = fresh(
         """
 import sys
+from pathlib import Path
 import types
 from zeusm import __main__ as zeusm
 
@@ -110,3 +112,17 @@ sys.exit(zeusm.main(["it"]))
     assert told.stdout == "a line\n"
     assert "/nonexistent" in told.stderr
     assert "Traceback" not in told.stderr
+
+
+def test_the_path_of_the_driver():
+    """For `ZE_ENABLE_ALT_DRIVERS`: no runtime is initialised, so a wrong choice of one does not matter."""
+    environment = os.environ | {"ZEUSM_RUNTIME": "bogus"}
+    run = subprocess.run(
+        [sys.executable, "-m", "zeusm", "info", "--driver"],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    path = Path(run.stdout.rstrip("\n"))
+    assert path.samefile(Path(zeusm.__file__).parent / "lib" / "libze_loader.so.1")
+    assert path.is_absolute()

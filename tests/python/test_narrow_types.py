@@ -112,6 +112,24 @@ def test_the_protocol_of_numpys_letters_names_dlpack():
             getattr(array, protocol)
 
 
+def test_pairs_that_fill_a_byte(usm_type):
+    """PyTorch's float4_e2m1fn_x2, for which NumPy has no type."""
+    pair = dlpack_abi.DataType(17, 4, 2)
+    memory = zeusm.asarray(np.arange(8, dtype="u1"), usm_type=usm_type)
+    array = zeusm.from_dlpack(dlpack_abi.Exporter(memory, dtype=pair))
+    assert (array._pointer, array.shape, array.itemsize) == (memory._pointer, (8,), 1)
+    assert "float4_e2m1fn_x2" in repr(array)
+    structure = dlpack_abi.structure_in(array[2::3].__dlpack__(max_version=(1, 1)))
+    dtype = structure.tensor.dtype
+    assert (dtype.code, dtype.bits, dtype.lanes, structure.flags & 4) == (17, 4, 2, 0)
+    assert zeusm.from_dlpack(array)._pointer == array._pointer
+    assert bytes(array[2::3].copy().base.copy_to_host()) == bytes([2, 5])
+    with pytest.raises(TypeError, match="ml_dtypes"):
+        array.dtype  # noqa: B018
+    with pytest.raises(BufferError, match="3 lanes"):
+        zeusm.from_dlpack(dlpack_abi.Exporter(memory, dtype=dlpack_abi.DataType(17, 4, 3)))
+
+
 def test_packed_numbers_are_refused():
     array = zeusm.empty(8, "int8", usm_type="shared")
     exporter = dlpack_abi.Exporter(array, dtype=dlpack_abi.DataType(0, 4, 1))

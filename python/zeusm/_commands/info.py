@@ -5,12 +5,13 @@ import json
 import platform
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
 import zeusm
 import zeusm.memory as zm
 from zeusm import _zeusm
-from zeusm._commands.run import failure
+from zeusm._commands.run import LOADER, failure
 
 NAME = "info"
 HELP = "Print the versions, the runtime that serves and why, the devices, their memory, and the default pools."
@@ -21,10 +22,19 @@ KINDS = ("device", "shared", "host")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs and issues")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON, for programs and issues")
+    form.add_argument(
+        "--driver",
+        action="store_true",
+        help="print the path of zeusm's own Level Zero runtime, for ZE_ENABLE_ALT_DRIVERS; no runtime is initialised",
+    )
 
 
 def call(options: Namespace) -> int:
+    if options.driver:
+        print(Path(zeusm.__file__).with_name("lib") / LOADER)
+        return 0
     try:
         found = gather()
     except (zeusm.LevelZeroError, ValueError) as error:

@@ -71,14 +71,16 @@ fn narrow_numbers_have_names_and_dlpack_codes_only() {
         ("complex32", 4, 5, 32),
         ("float8_e4m3fn", 1, 10, 8),
         ("float4_e2m1fn", 1, 17, 4),
+        ("float4_e2m1fn_x2", 1, 17, 4),
         ("int4", 1, 0, 4),
         ("uint1", 1, 1, 1),
     ] {
         let item = ItemType::named(name).unwrap();
         assert_eq!((item.name(), item.size()), (Some(name), size));
-        assert_eq!(ItemType::of_dlpack(code, bits), Some(item));
         let dlpack = item.dlpack().unwrap();
         assert_eq!((dlpack.code, dlpack.bits), (code, bits));
+        assert_eq!(dlpack.lanes, if name.ends_with("_x2") { 2 } else { 1 });
+        assert_eq!(ItemType::of_dlpack(dlpack), Some(item));
         assert!(!item.is_standard() && item.format().is_err());
         assert_eq!(item.bits().unwrap().size(), size);
         assert_eq!(
@@ -86,9 +88,18 @@ fn narrow_numbers_have_names_and_dlpack_codes_only() {
             Kind::Void
         );
     }
-    assert_eq!(ItemType::of_dlpack(0, 32), ItemType::named("int32"));
-    for (code, bits) in [(2, 8), (4, 32), (0, 12), (6, 16), (255, 8)] {
-        assert_eq!(ItemType::of_dlpack(code, bits), None);
+    let of_dlpack = |code, bits, lanes| ItemType::of_dlpack(DlpackType { code, bits, lanes });
+    assert_eq!(of_dlpack(0, 32, 1), ItemType::named("int32"));
+    for (code, bits, lanes) in [
+        (2, 8, 1),
+        (4, 32, 1),
+        (0, 12, 1),
+        (6, 16, 1),
+        (255, 8, 1),
+        (0, 32, 2),
+        (17, 4, 3),
+    ] {
+        assert_eq!(of_dlpack(code, bits, lanes), None);
     }
 }
 
