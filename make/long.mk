@@ -8,7 +8,7 @@ PYTEST_LONG := -m pytest -p no:cacheprovider -o faulthandler_timeout=0
 OPTIMISED := CARGO_PROFILE_TEST_OPT_LEVEL=2 CARGO_TARGET_DIR=$(TARGET)/optimised
 
 .PHONY: test-daily lint-loom lint-abi3 test-valgrind test-instructions test-loader-all test-rust-daily test-python-again test-python-daily
-test-daily: lint-loom lint-abi3 test-valgrind test-instructions test-loader-all test-rust-daily test-python-again test-python-daily test-intel-part ## For each day: clippy with loom, valgrind, instruction counts, what `test` runs in one mode or environment only, and a part of test-intel
+test-daily: lint-loom lint-abi3 test-valgrind test-instructions test-loader-all test-rust-daily test-crate test-python-again test-python-daily test-intel-part ## For each day: clippy with loom, valgrind, instruction counts, what `test` runs in one mode or environment only, and a part of test-intel
 
 # Allocation, sharing and freeing under valgrind. It runs one thread at a time: without a fair lock, a test that polls an event
 # starved the thread that executes the work, for minutes.
@@ -39,6 +39,11 @@ test-python-daily: venvs ## The Python tests that take long, in both environment
 	$(PY) $(PYTEST) -m daily tests/python
 	$(PY) $(PYTEST) -m daily tests/peers
 	$(PY_NUMBA_DPEX) $(PYTEST) -m 'daily and not once' tests/python
+
+.PHONY: test-crate
+test-crate: | setup ## A Rust program outside of the workspace, as docs/reference/rust.md says
+	cp Cargo.lock examples/rust
+	CARGO_TARGET_DIR=$(TARGET)/crate $(CARGO) run --manifest-path examples/rust/Cargo.toml
 
 test-rust-daily: build ## The Rust tests that take long
 	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(CARGO_TEST) --test pool --test footprint -- $(TIMES) $(DAILY)

@@ -25,7 +25,8 @@ pub enum Error {
     Load(#[from] sys::LoadError),
     /// The CPU runtime, a shared library of this package, was not found.
     #[error(
-        "the CPU runtime of zeusm was not found; looked for {}: reinstall zeusm, or name the library in {variable}",
+        "the CPU runtime of zeusm was not found; looked for {}: a Rust program needs the feature `cpu` of the crate `zeusm`, a \
+         Python package a new installation; {variable} names the library elsewhere",
         paths(.tried)
     )]
     CpuRuntimeMissing {

@@ -59,12 +59,14 @@ fn begin() -> ZeResult {
     Ok(())
 }
 
-/// `zeInit`; asking for other kinds of drivers only leaves none.
+/// `zeInit`. A first one that asks for other kinds of drivers only finds none; a later one succeeds, as in the loader.
 pub fn init(wanted: sys::ze_init_flags_t) -> ZeResult {
     let (gpu, vpu) = (sys::ZE_INIT_FLAG_GPU_ONLY.0, sys::ZE_INIT_FLAG_VPU_ONLY.0);
     check_flags(wanted, gpu | vpu)?;
-    ensure(wanted != vpu, sys::ZE_RESULT_ERROR_UNINITIALIZED)?;
-    begin()
+    match wanted == vpu {
+        true => driver::expect_initialised(),
+        false => begin(),
+    }
 }
 
 /// `zeInitDrivers`.

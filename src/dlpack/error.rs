@@ -20,7 +20,9 @@ pub enum Error {
     #[error("'data' is null, but 'shape' {0:?} has elements")]
     NoData(Vec<usize>),
     /// The elements are vectors.
-    #[error("elements of {0} lanes are not supported, only single numbers and pairs of float4_e2m1fn")]
+    #[error(
+        "elements of {0} lanes are not supported, only single numbers and pairs of float4_e2m1fn"
+    )]
     Lanes(u16),
     /// The type of the elements is not supported.
     #[error("elements of type code {} with {} bits are not supported", .0.code, .0.bits)]

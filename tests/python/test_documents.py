@@ -123,6 +123,14 @@ def test_the_session_of_the_tutorial():
     assert int(result.stdout) == session.count(">>> ")
 
 
+@pytest.mark.once
+def test_the_page_shows_the_program_in_rust():
+    """`make test-crate` runs it."""
+    page = (ROOT / "docs/reference/rust.md").read_text()
+    program = (ROOT / "examples/rust/src/main.rs").read_text()
+    assert f"```rust\n{program}```" in page
+
+
 def shell():
     """The commands of the tutorial. The checker shows Python's frames up to CPython 3.14."""
     for command, output in commands(TUTORIAL):

@@ -13,8 +13,9 @@ pub const CPU_LIBRARY_VARIABLE: &str = "ZEUSM_CPU_LIBRARY";
 
 /// The path relative to the directory of the Python extension, or of a program that is installed in the same way.
 const PACKAGED: &str = "lib/libze_loader.so.1";
-/// Cargo's file name, next to a program or its tests.
-const BUILT: &str = "libzeusm_cpu.so";
+/// Cargo's file name, next to tests, and in this folder next to a program. Of a dependency that is no path, the name has a hash.
+const BUILT: (&str, &str) = ("libzeusm_cpu", ".so");
+const DEPENDENCIES: &str = "deps";
 
 /// Opens the CPU runtime.
 ///
@@ -52,8 +53,27 @@ pub(super) fn candidates() -> Vec<PathBuf> {
         .flat_map(|file| file.ancestors().skip(1).take(2))
         .map(PathBuf::from)
         .collect();
-    folders
+    let mut tried: Vec<PathBuf> = folders
         .iter()
-        .flat_map(|folder| [folder.join(PACKAGED), folder.join(BUILT)])
-        .collect()
+        .flat_map(|folder| {
+            [
+                folder.join(PACKAGED),
+                folder.join(BUILT.0.to_owned() + BUILT.1),
+            ]
+        })
+        .collect();
+    let deps = folders.iter().map(|folder| folder.join(DEPENDENCIES));
+    tried.extend(deps.filter_map(|folder| newest_built(&folder)));
+    tried
+}
+
+/// Cargo's last build of the CPU runtime in a folder.
+fn newest_built(folder: &Path) -> Option<PathBuf> {
+    let files = folder.read_dir().ok()?.flatten().filter(|file| {
+        let name = file.file_name();
+        let name = name.to_str().and_then(|name| name.strip_prefix(BUILT.0));
+        name.is_some_and(|rest| rest.ends_with(BUILT.1))
+    });
+    let newest = files.max_by_key(|file| file.metadata().and_then(|it| it.modified()).ok())?;
+    Some(newest.path())
 }
