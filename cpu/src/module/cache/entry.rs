@@ -1,0 +1,104 @@
+//! The place of one module's code in the cache.
+
+use std::env;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::os::unix::fs::MetadataExt;
+
+use serde::Serialize;
+use zeusm_process::Local;
+
+use super::folder::Folder;
+use super::settings;
+use crate::compiler::{Job, read_limit};
+use crate::module::sealed::{seal, unseal};
+use crate::opencl::Runtime;
+use crate::system::processor;
+
+/// The place of one module's code.
+pub struct Entry {
+    folder: Folder,
+    name: String,
+    /// All that the code depends on. The file begins with it, so the name need not be unique.
+    key: Vec<u8>,
+}
+
+impl Entry {
+    /// The place of the code of `job`; `None` without a cache.
+    pub fn of(job: &Job) -> Option<Self> {
+        static MAKER: Local<Maker> = Local::new();
+        let folder = open().ok()?;
+        let maker = MAKER.get_or_try_init(Maker::new).ok()?;
+        let key = postcard::to_allocvec(&(maker, job)).ok()?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&key);
+        let name = format!("{:016x}", hasher.finish());
+        Some(Self { folder, name, key })
+    }
+
+    /// The code, if it is there and whole.
+    pub fn read(&self) -> Option<Vec<u8>> {
+        let bytes = self.folder.read(&self.name)?;
+        let code = unseal(&bytes).ok()?.strip_prefix(&*self.key)?;
+        Some(code.to_vec())
+    }
+
+    /// Keeps the code for later processes, if the system lets it.
+    pub fn write(&self, code: &[u8]) {
+        self.folder
+            .write(&self.name, &seal(&[&*self.key, code].concat()));
+    }
+}
+
+/// What is in the cache, or why there is none.
+pub fn describe() -> String {
+    open().map_or_else(|why| why, |folder| folder.content().to_string())
+}
+
+fn open() -> Result<Folder, String> {
+    let settings = settings::read().map_err(|error| error.to_string())?;
+    if settings.limit == 0 {
+        return Err("off".to_owned());
+    }
+    let path = settings
+        .folder
+        .ok_or("this user has no folder for caches")?;
+    Folder::open(&path, settings.limit).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// What code depends on beside the job. A process's compiler has the variables that the process had when it started it.
+#[derive(Serialize)]
+struct Maker {
+    /// The device and the version of the OpenCL runtime.
+    device: String,
+    driver: String,
+    /// The size and the time of its library: a version does not tell a build.
+    library: (u64, i64, i64),
+    /// Hosts of one home may have processors with the same name.
+    processor: [u32; 8],
+    /// The variables of Intel's compiler.
+    variables: Vec<(String, String)>,
+    /// After the time limit for a module, it is built without optimisation.
+    seconds: Option<u32>,
+}
+
+impl Maker {
+    fn new() -> Result<Self, String> {
+        let runtime = Runtime::get()?;
+        let library = runtime.file().and_then(|path| path.metadata().ok());
+        let library = library.ok_or("the OpenCL runtime's file is gone")?;
+        let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+        let mut variables: Vec<_> = env::vars_os()
+            .map(|(name, value)| (text(name), text(value)))
+            .filter(|(name, _)| name.starts_with("CL_CONFIG_"))
+            .collect();
+        variables.sort();
+        Ok(Self {
+            device: runtime.properties.name.clone(),
+            driver: runtime.properties.driver.clone(),
+            library: (library.size(), library.mtime(), library.mtime_nsec()),
+            processor: processor::features(),
+            variables,
+            seconds: read_limit().unwrap_or_default(),
+        })
+    }
+}
