@@ -1,7 +1,6 @@
 //! Bytes in a file, with what tells that they are a module's and whole.
 
-/// The magic number: the name and the version of the format. The version also changes with how units become code
-/// (`opencl::program`), so that what was built otherwise is not used.
+/// The magic number: the name and the version of the format.
 const MAGIC: &[u8; 16] = b"zeusm-cpu code 3";
 
 /// The bytes behind the magic number and their checksum.
