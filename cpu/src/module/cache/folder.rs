@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 use std::{fmt, process};
 
@@ -19,6 +20,11 @@ use rustix::process::{Resource, geteuid, getrlimit};
 
 /// What the names end in of files that may be removed.
 const EXTENSION: &str = ".zeusm";
+
+/// How many bytes this process and those that it was forked from have written.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+/// The size is looked at again after so large a part of the limit was written: on a network's file system that takes long.
+const PARTS: u64 = 16;
 
 /// An open folder, which nobody but this user can write to.
 pub struct Folder {
@@ -85,12 +91,18 @@ impl Folder {
         Some(bytes)
     }
 
-    /// Writes a file, in place of one of this name, and removes others above the limit. A failure leaves the folder as it was.
+    /// Writes a file, in place of one of this name, and removes others above the limit, which processes may exceed by a
+    /// sixteenth each. A failure leaves the folder as it was.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         let size = bytes.len() as u64;
         // The system would end the process at a larger file than its limit.
         let largest = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
-        if size <= self.limit.min(largest) && self.replace(name, bytes).is_ok() {
+        if size > self.limit.min(largest) || self.replace(name, bytes).is_err() {
+            return;
+        }
+        let before = WRITTEN.fetch_add(size, Ordering::Relaxed);
+        let part = (self.limit / PARTS).max(1);
+        if before == 0 || before / part != (before + size) / part {
             self.remove_oldest();
         }
     }
@@ -175,6 +187,9 @@ mod tests {
     use std::path::PathBuf;
     use std::time::Duration;
 
+    use rustix::process::{Rlimit, setrlimit};
+    use zeusm_process::testing::in_child;
+
     use super::*;
 
     fn path(name: &str) -> PathBuf {
@@ -230,6 +245,25 @@ mod tests {
             assert!(refusal(Path::new("/usr")).contains("another user"));
         }
         fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn a_file_above_the_process_s_limit_is_not_written() {
+        in_child(|| {
+            let path = path("limit");
+            let folder = Folder::open(&path, 100).unwrap();
+            let limit = Rlimit {
+                current: Some(20),
+                maximum: Some(20),
+            };
+            setrlimit(Resource::Fsize, limit).unwrap();
+            // The system would end the process.
+            folder.write("a", &[0; 21]);
+            folder.write("b", &[0; 20]);
+            let sizes = ["a", "b"].map(|name| folder.read(name).map(|bytes| bytes.len()));
+            assert_eq!(sizes, [None, Some(20)]);
+            fs::remove_dir_all(path).unwrap();
+        });
     }
 
     #[test]
