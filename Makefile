@@ -17,6 +17,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The Python module is built for the Python version of the tests.
 export PYO3_PYTHON ?= $(PYTHON)
 
+# Kernels that one program of the tests has built are there for the others. The Rust tests build theirs (.cargo/config.toml).
+export ZEUSM_CACHE_DIR ?= $(TARGET)/modules
+
 # A full run builds everything once, so incremental state would not be used.
 export CARGO_INCREMENTAL ?= 0
 

@@ -46,6 +46,7 @@ GOALS = (
     ("memset 512 MiB", Goal(1.0, "OpenCL")),
     ("resident bytes beyond 64 B", Goal(48)),
     ("import", Goal(0.003)),
+    ("first kernel of a process", Goal(0.3, "OpenCL")),
     ("two threads", Goal(1.7, sense="at least")),
     ("two threads, large blocks", Goal(1.7, sense="at least")),
     ("sixteen threads", Goal(0.9, sense="at least")),

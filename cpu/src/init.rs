@@ -11,7 +11,7 @@ use crate::abi::arguments::{check_flags, enumerate, input_structure, output};
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::abi::strictness::read_strictness;
 use crate::system::environment;
-use crate::{check, compiler, device, driver, engine, fork, opencl};
+use crate::{check, compiler, device, driver, engine, fork, module, opencl};
 
 /// The variable by which SYCL 2024 uses immediate command lists, which it reads after `zeInit`. Later versions of SYCL decide by
 /// the version of the architecture.
@@ -32,6 +32,7 @@ fn check_variables() -> ZeResult {
         let found = device::check_variables()
             .and_then(|()| read_strictness().map(drop))
             .and_then(|()| compiler::read_limit().map(drop))
+            .and_then(|()| module::read_cache_settings().map(drop))
             .and_then(|()| check::settings::read().map(drop))
             .err()?;
         // The reader of the standard error may be gone.

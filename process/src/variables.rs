@@ -6,7 +6,9 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 /// The names that exist. Those of tests and benchmarks, which CONTRIBUTING.md lists, begin as [`FOR_TESTS`] do.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 18] = [
+    "ZEUSM_CACHE_DIR",
+    "ZEUSM_CACHE_SIZE",
     "ZEUSM_CHECK",
     "ZEUSM_CHECK_EXIT_CODE",
     "ZEUSM_CHECK_REPORT",

@@ -113,8 +113,9 @@ class Fresh:
         return self.run("-c", program, *arguments, env=env, fails=fails, crashes=crashes)
 
     def run(self, *arguments, env=None, cwd="/", fails=False, crashes=False):
-        # dpctl 0.17 cannot be imported without the first. Where the second is set, Hypothesis runs the same programs each time.
-        names = ["LD_LIBRARY_PATH", "CI"]
+        # dpctl 0.17 cannot be imported without the first. Where the second is set, Hypothesis runs the same programs each time. The
+        # third has the modules that other programs have built.
+        names = ["LD_LIBRARY_PATH", "CI", "ZEUSM_CACHE_DIR"]
         needed = {name: os.environ[name] for name in names if name in os.environ}
         result = subprocess.run(
             [*map(str, self.prefix), *map(str, arguments)],

@@ -54,6 +54,29 @@ def test_this_machine():
     assert kernel["text"].endswith(": 499500")
 
 
+@pytest.mark.skipif(zeusm.runtime().kind != "cpu", reason="the CPU runtime's cache")
+def test_what_is_kept_of_built_modules(tmp_path):
+    cache, file = tmp_path / "cache", tmp_path / "file"
+    file.touch()
+
+    def told(**variables):
+        (found,) = sycl.find_cache(Machine(environment=os.environ | variables))
+        return found.state, found.text
+
+    empty = State.OK, f"{cache}: 0 modules, 0 of 512 MiB"
+    assert told(ZEUSM_CACHE_DIR=str(cache)) == empty
+    # The step that builds a kernel neither reads nor keeps one.
+    list(sycl.find_compiler(Machine(environment=os.environ | {"ZEUSM_CACHE_DIR": str(cache)})))
+    assert told(ZEUSM_CACHE_DIR=str(cache)) == empty
+    (cache / "1.zeusm").write_bytes(bytes(3 << 20))
+    full = State.OK, f"{cache}: 1 modules, 3 of 7 MiB"
+    assert told(ZEUSM_CACHE_DIR=str(cache), ZEUSM_CACHE_SIZE="7") == full
+    assert told(ZEUSM_CACHE_SIZE="0") == (State.NOTE, "none: it is off")
+    state, text = told(ZEUSM_CACHE_DIR=str(file))
+    assert state is State.NOTE
+    assert text.startswith(f"none: {file}: ")
+
+
 def test_a_wrong_variable_is_named_with_its_remedy():
     run = doctor(ONEAPI_DEVICE_SELECTOR="opencl:gpu")
     assert run.returncode == 1

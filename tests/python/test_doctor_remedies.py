@@ -98,6 +98,7 @@ def test_dpnp_is_installed_again_if_it_cannot_be_imported():
         ("ZE_AFFINITY_MASK", "99"),
         ("ZEUSM_CPU_DEVICES", "0"),
         ("ZEUSM_CPU_ENGINES", "2"),
+        ("ZEUSM_CACHE_DIR", "relative"),
         ("ZEUSM_COMPILER_SECONDS", "1.5"),
         ("ZEUSM_POOL", "maybe"),
         ("ZEUSM_RUNTIME", "nonsense"),

@@ -255,6 +255,40 @@ def test_a_further_mapping_of_the_runtimes_file(fresh):
     )
 
 
+COMPILES = """
+import os, signal
+
+# The program sees a child when the process starts that builds modules.
+children = []
+signal.signal(signal.SIGCHLD, lambda number, _: children.append(number))
+import zeusm
+import dpnp, numpy as np
+
+children.clear()
+numbers = np.random.default_rng(1).integers(0, 1000, 10007, dtype="i4")
+assert np.array_equal(dpnp.asnumpy(dpnp.sort(dpnp.asarray(numbers))), np.sort(numbers))
+print(bool(children))
+"""
+
+
+@pytest.mark.skipif(zeusm.runtime().kind != "cpu", reason="the CPU runtime's cache")
+def test_a_second_process_compiles_nothing(fresh, tmp_path):
+    def compiles(**variables):
+        environment = {"ZEUSM_CACHE_DIR": str(tmp_path / "cache")} | variables
+        return fresh(COMPILES, env=environment).stdout == "True\n"
+
+    assert compiles()
+    kept = sorted((tmp_path / "cache").iterdir())
+    assert kept
+    assert not compiles()
+    assert compiles(ZEUSM_CACHE_SIZE="0")
+    assert sorted((tmp_path / "cache").iterdir()) == kept
+    # By default in the user's home.
+    assert compiles(ZEUSM_CACHE_DIR="", HOME=str(tmp_path))
+    assert not compiles(ZEUSM_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path / ".cache"))
+    assert not compiles(ZEUSM_CACHE_DIR="", HOME=str(tmp_path))
+
+
 @pytest.mark.once
 @pytest.mark.daily
 @pytest.mark.parametrize("letter", "?H")
@@ -264,6 +298,7 @@ def test_a_module_that_crashes_the_optimiser_is_built_without(fresh, letter):
 import os
 
 os.environ["ZEUSM_COMPILER_SECONDS"] = "20"
+os.environ["ZEUSM_CACHE_SIZE"] = "0"
 import zeusm.memory
 import numpy as np, dpnp
 
@@ -317,7 +352,7 @@ while set(old) & set(builders()):
 @pytest.mark.once
 def test_an_interrupt_ends_the_wait_for_a_module():
     """The compiler is stopped. It is ended, and a new one builds the same module."""
-    environment = os.environ | {"MARK": str(os.getpid())}
+    environment = os.environ | {"MARK": str(os.getpid()), "ZEUSM_CACHE_SIZE": "0"}
     command = [sys.executable, "-c", INTERRUPTED]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
         try:

@@ -103,7 +103,7 @@ def test_sub_groups_of_a_group_that_is_narrow_in_opencls_first_dimension():
 
 def test_a_program_sees_a_child_at_its_first_module(fresh):
     """And a subreaper is the parent of the process that builds modules, once that child has ended."""
-    fresh("""
+    program = """
 import ctypes, os, signal
 
 calls = []
@@ -115,4 +115,5 @@ calls.clear()
 (dpnp.ones(4) + 1).sycl_queue.wait()
 assert calls, "the row of SIGCHLD is obsolete"
 assert os.waitpid(-1, os.WNOHANG) == (0, 0), "the row of wait(NULL) is obsolete"
-""")
+"""
+    fresh(program, env={"ZEUSM_CACHE_SIZE": "0"})

@@ -228,6 +228,8 @@ def test_two_level_zero_libraries_are_named(fresh, copied_runtime):
         ("ZEUSM_CPU_DISCRETE", "x"),
         ("ZEUSM_CPU_ENGINES", "Queue"),
         ("ZEUSM_CPU_TILES", "0"),
+        ("ZEUSM_CACHE_DIR", "relative"),
+        ("ZEUSM_CACHE_SIZE", "1.5"),
         ("ZEUSM_COMPILER_SECONDS", "-1"),
         ("ZEUSM_CHECK_EXIT_CODE", "256"),
     ],

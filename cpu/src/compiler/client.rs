@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
@@ -32,22 +33,30 @@ const BETWEEN_LOOKS: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
+/// After how long a build is announced.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// The compiler process, once it was started. A fork's child starts its own, since the two must not share a socket.
 static COMPILER: Local<Mutex<Option<Compiler>>> = Local::new();
 
-/// Builds a module to the device's own code; one at a time.
+/// Builds a module to the device's own code; one at a time. A line on the standard error says that `what` is being built if it takes
+/// long.
 ///
 /// A compiler that has died between two jobs is replaced. One that dies in a job is replaced once: it may have been killed, or
 /// an optimisation may have crashed or not have ended, which the second attempt goes without.
 ///
 /// # Errors
 /// See [`Failure`].
-pub fn compile(job: &Job) -> Outcome {
+pub fn compile(job: &Job, what: &str) -> Outcome {
     let mut place = COMPILER.get_or_default().lock();
     let mut failure =
         Failure::Unavailable("the compiling process ends as soon as it starts".to_owned());
     let mut job = Cow::Borrowed(job);
     let mut tries = 0;
+    let mut notice = Notice {
+        begin: Instant::now(),
+        what: Some(what),
+    };
     while tries < 2 {
         let is_new = place.is_none();
         let compiler = match &mut *place {
@@ -55,9 +64,9 @@ pub fn compile(job: &Job) -> Outcome {
             empty => empty
                 .insert(Compiler::start().map_err(|why| Failure::Unavailable(why.to_string()))?),
         };
-        let has_begun = compiler.begin(&job).is_ok();
+        let has_begun = compiler.begin(&job, &mut notice).is_ok();
         tries += usize::from(has_begun || is_new);
-        if has_begun && let Ok(outcome) = receive(&mut Link(&compiler.socket)) {
+        if has_begun && let Ok(outcome) = receive(&mut Link(&compiler.socket, &mut notice)) {
             return outcome;
         }
         if interrupt::is_pending() {
@@ -140,9 +149,9 @@ impl Compiler {
     }
 
     /// Sends a job; an error means that the process did not receive all of it.
-    fn begin(&self, job: &Job) -> io::Result<()> {
+    fn begin(&self, job: &Job, notice: &mut Notice) -> io::Result<()> {
         self.output.get().ok_or_else(lost)?.set_len(0)?;
-        let mut link = Link(&self.socket);
+        let mut link = Link(&self.socket, notice);
         send(&mut link, job)?;
         let mut started = [0];
         link.read_exact(&mut started)?;
@@ -184,11 +193,34 @@ fn lost() -> io::Error {
     io::Error::other("the program has closed a descriptor of the process that builds modules")
 }
 
+/// The announcement of a build that takes long.
+struct Notice<'a> {
+    begin: Instant,
+    /// `None` once it was announced.
+    what: Option<&'a str>,
+}
+
+impl Notice<'_> {
+    fn give_once_due(&mut self) {
+        if self.begin.elapsed() < SILENCE {
+            return;
+        }
+        if let Some(what) = self.what.take() {
+            // The reader of the standard error may be gone.
+            let _ = writeln!(
+                io::stderr(),
+                "zeusm CPU runtime: the build of {what} takes more than {} seconds",
+                SILENCE.as_secs()
+            );
+        }
+    }
+}
+
 /// Reads from and writes to the socket, as long as it is the runtime's. Reads end once Ctrl-C is pressed, and writes cause no
 /// SIGPIPE when the other end is closed.
-struct Link<'a>(&'a OwnFile);
+struct Link<'a, 'b>(&'a OwnFile, &'a mut Notice<'b>);
 
-impl Read for Link<'_> {
+impl Read for Link<'_, '_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let mut socket = self.0.get().ok_or_else(lost)?;
         let mut polled = [PollFd::new(socket, PollFlags::IN)];
@@ -197,12 +229,13 @@ impl Read for Link<'_> {
                 return Err(io::Error::other("interrupted"));
             }
             let _ = poll(&mut polled, Some(&BETWEEN_LOOKS));
+            self.1.give_once_due();
         }
         socket.read(bytes)
     }
 }
 
-impl Write for Link<'_> {
+impl Write for Link<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let socket = self.0.get().ok_or_else(lost)?;
         Ok(net::send(socket, bytes, SendFlags::NOSIGNAL)?)

@@ -1,11 +1,13 @@
-//! The runtime's own extensions, `ZEUSM_experimental_devices` and `ZEUSM_experimental_forks`.
+//! The runtime's own extensions, `ZEUSM_experimental_devices`, `ZEUSM_experimental_forks` and `ZEUSM_experimental_module_cache`.
+
+use std::ffi::c_char;
 
 use level_zero_sys as sys;
 
 use crate::abi::result::ZeResult;
 use crate::ddi::declare::functions;
 use crate::driver::Driver;
-use crate::{announcement, device};
+use crate::{announcement, device, module};
 
 functions! {
     zeusmDriverPresentDevices(
@@ -17,6 +19,11 @@ functions! {
     ) => present_devices;
     zeusmDriverRequireForkAnnouncements(driver: sys::ze_driver_handle_t) => require_announcements;
     zeusmDriverAnnounceFork(driver: sys::ze_driver_handle_t) => announce_fork;
+    zeusmDriverDescribeModuleCache(
+        driver: sys::ze_driver_handle_t,
+        size: *mut usize,
+        text: *mut c_char,
+    ) => describe_module_cache;
 }
 
 /// Presents `gpus` GPUs with `tiles` tiles each, and a CPU unless `cpu` is 0, with peer access unless that is 0, in place of what
@@ -43,4 +50,14 @@ fn require_announcements(_: Driver) -> ZeResult {
 fn announce_fork(_: Driver) -> ZeResult {
     announcement::announce();
     Ok(())
+}
+
+/// Says in words what built modules are kept on disk, or why there are none: the size of the text, and the text as by
+/// `zeModuleBuildLogGetString`.
+///
+/// # Safety
+/// `place` must be null or have room for `*size` bytes.
+unsafe fn describe_module_cache(_: Driver, size: &mut usize, place: *mut c_char) -> ZeResult {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { module::copy_text(&module::describe_cache(), size, place) }
 }

@@ -32,6 +32,7 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_experimental_mutable_command_list", 1 << 16 | 1),
     ("ZEUSM_experimental_devices", 1 << 16),
     ("ZEUSM_experimental_forks", 1 << 16),
+    ("ZEUSM_experimental_module_cache", 1 << 16),
 ];
 
 /// The list as the API gives it.

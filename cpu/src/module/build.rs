@@ -3,6 +3,7 @@
 use std::ffi::CString;
 
 use super::built::Module;
+use super::cache;
 use super::flags::with_opencl_2;
 use super::lockstep;
 use crate::compiler::{Failure, Job, compile};
@@ -61,8 +62,22 @@ impl Module {
         if let Some(reason) = lockstep::refusal(&kernels) {
             return Err(Failure::Refused(reason));
         }
-        let binary = compile(&units)?;
-        Self::load(units, kernels, binary)
+        let kept = cache::Entry::of(&units);
+        let found = kept.as_ref().and_then(cache::Entry::read);
+        // The runtime may refuse what another process has kept.
+        let found = found.and_then(|binary| Some((load(&binary).ok()?, binary)));
+        let (program, binary) = match found {
+            Some(found) => found,
+            None => {
+                let binary = compile(&units, &described(&kernels))?;
+                let program = load(&binary)?;
+                if let Some(kept) = kept {
+                    kept.write(&binary);
+                }
+                (program, binary)
+            }
+        };
+        Self::new(units, kernels, binary, program)
     }
 
     /// A module from the device's own code.
@@ -71,8 +86,16 @@ impl Module {
         kernels: Vec<spirv::Kernel>,
         binary: Vec<u8>,
     ) -> Result<Self, Failure> {
-        let runtime = Runtime::get().map_err(Failure::Unavailable)?;
-        let program = Program::load(runtime, &binary).map_err(Failure::Refused)?;
+        let program = load(&binary)?;
+        Self::new(job, kernels, binary, program)
+    }
+
+    fn new(
+        job: Job,
+        kernels: Vec<spirv::Kernel>,
+        binary: Vec<u8>,
+        program: Program,
+    ) -> Result<Self, Failure> {
         let named = kernels.into_iter().map(|kernel| {
             let name = CString::new(kernel.name.as_str());
             name.map(|name| (name, kernel))
@@ -85,4 +108,21 @@ impl Module {
             kernels: named.collect::<Result<_, _>>()?,
         })
     }
+}
+
+fn load(binary: &[u8]) -> Result<Program, Failure> {
+    let runtime = Runtime::get().map_err(Failure::Unavailable)?;
+    Program::load(runtime, binary).map_err(Failure::Refused)
+}
+
+/// A module for people, by its kernels.
+fn described(kernels: &[spirv::Kernel]) -> String {
+    /// Names of C++ may have thousands of characters.
+    const LONGEST: usize = 120;
+    let Some(first) = kernels.first() else {
+        return "a module without kernels".to_owned();
+    };
+    let name: String = first.name.chars().take(LONGEST).collect();
+    let cut = if name == first.name { "" } else { "..." };
+    format!("a module (kernels: {}, first: {name}{cut})", kernels.len())
 }

@@ -2,14 +2,17 @@
 
 mod build;
 mod built;
+mod cache;
 mod entry;
 mod flags;
 mod lockstep;
 mod log;
 mod native;
 mod query;
+mod sealed;
 
 pub use built::Module;
+pub use cache::{describe as describe_cache, read_settings as read_cache_settings};
 pub use entry::{create, destroy, link};
 pub use log::{BuildLog, copy_text, destroy as destroy_log, text as log_text};
 pub use query::{

@@ -5,20 +5,17 @@
 //! names of device and compiler detect a binary for another device; neither protects against malicious code.
 
 use super::built::Module;
+use super::sealed::{seal, unseal};
 use crate::compiler::{Failure, Job};
 use crate::opencl::Runtime;
 use crate::spirv;
-
-/// The magic number: the name and the version of the format.
-const MAGIC: &[u8; 16] = b"zeusm-cpu code 3";
 
 impl Module {
     /// Writes the module out.
     pub fn to_native(&self) -> postcard::Result<Vec<u8>> {
         let made_by = maker().unwrap_or_default();
         let body = postcard::to_allocvec(&(made_by, &self.job, &self.binary))?;
-        let checksum = crc32fast::hash(&body).to_le_bytes();
-        Ok([MAGIC.as_slice(), &checksum, &body].concat())
+        Ok(seal(&body))
     }
 
     /// Loads a binary of [`Module::to_native`].
@@ -28,15 +25,7 @@ impl Module {
     pub fn from_native(bytes: &[u8]) -> Result<Self, Failure> {
         let refused =
             |why: &str| Failure::Refused(format!("not a native module of this device: {why}"));
-        let body = bytes
-            .strip_prefix(MAGIC)
-            .ok_or_else(|| refused("it does not begin as one"))?;
-        let (checksum, body) = body
-            .split_first_chunk()
-            .ok_or_else(|| refused("it is cut short"))?;
-        if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
-            return Err(refused("it is damaged, its checksum is wrong"));
-        }
+        let body = unseal(bytes).map_err(refused)?;
         let (made_by, job, binary): (String, Job, Vec<u8>) =
             postcard::from_bytes(body).map_err(|_| refused("it is cut short"))?;
         if Some(made_by) != maker() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use libloading::Library;
 use opencl_sys::cl_function_types as of;
 use opencl_sys::{cl_device_id, cl_int, cl_platform_id, cl_program};
+use zeusm_process::maps;
 
 use super::error::Unusable;
 
@@ -125,6 +126,11 @@ impl Api {
     /// Where the library came from.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The library's file, where the path is a bare name, too.
+    pub fn file(&self) -> Option<PathBuf> {
+        maps::file_at(self.clCreateContext as usize)
     }
 
     /// A function that OpenCL 2.2 added; older libraries do not export it.

@@ -1,12 +1,12 @@
 //! The OpenCL runtime of this process.
 
 use std::ffi::c_void;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use opencl_sys as cl;
 use opencl_sys::{cl_command_queue, cl_context, cl_int, cl_kernel};
-use zeusm_process::{Lazy, Local, Mutex, maps};
+use zeusm_process::{Lazy, Local, Mutex};
 
 use super::api::{Api, FunctionPointer, GlobalVariablePointer};
 use super::device::{Candidate, Properties};
@@ -114,8 +114,7 @@ impl Runtime {
             )
         };
         Error::check("clCreateContext", code).map_err(|error| {
-            let file = maps::file_at(api.clCreateContext as usize);
-            let path = file.unwrap_or_else(|| api.path().to_owned());
+            let path = api.file().unwrap_or_else(|| api.path().to_owned());
             Unusable {
                 why: format!("{}: {error}{}", path.display(), of_a_space(&path)),
                 fails: true,
@@ -147,5 +146,10 @@ impl Runtime {
     /// The library.
     pub fn path(&self) -> &Path {
         self.api.path()
+    }
+
+    /// The library's file.
+    pub fn file(&self) -> Option<PathBuf> {
+        self.api.file()
     }
 }

@@ -1,6 +1,6 @@
 //! The processor: its name, clock, caches and vectors.
 
-use std::arch::x86_64::__cpuid;
+use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::fs;
 use std::thread;
 
@@ -57,6 +57,22 @@ pub fn vector_bytes() -> u32 {
     } else {
         16
     }
+}
+
+/// What compilers know a processor by: its signature and features, and the size of the vectors that the system lets programs use.
+/// They are the same on all processors of a machine.
+pub fn features() -> [u32; 8] {
+    let (basic, extended, more) = (__cpuid(1), __cpuid_count(7, 0), __cpuid_count(7, 1));
+    [
+        basic.eax,
+        basic.ecx,
+        basic.edx,
+        extended.ebx,
+        extended.ecx,
+        extended.edx,
+        more.eax,
+        vector_bytes(),
+    ]
 }
 
 /// The family of a processor of AMD; `None` for other makes.

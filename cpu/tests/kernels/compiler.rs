@@ -19,7 +19,7 @@ use super::programs::module;
 use super::runtime::{Runtime, call, must};
 
 /// Names the processes of one test: a compiler has the variables of its program.
-const TOKEN: &str = "ZEUSM_TEST_COMPILER_OF";
+pub const TOKEN: &str = "ZEUSM_TEST_COMPILER_OF";
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs an ignored test of this file in a process of its own.
@@ -29,7 +29,7 @@ fn alone(test: &str) {
 }
 
 /// The processes that build modules for this test's process, each after the one that supervises it.
-fn compilers() -> Vec<i32> {
+pub fn compilers() -> Vec<i32> {
     let variable = format!("{TOKEN}={}", env::var(TOKEN).unwrap());
     let is_one = |process: &i32| {
         let read = |name| fs::read(format!("/proc/{process}/{name}")).unwrap_or_default();

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod bad_input;
+mod cache;
 #[allow(clippy::undocumented_unsafe_blocks)]
 #[path = "../common/closed.rs"]
 mod closed;

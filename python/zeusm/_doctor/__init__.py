@@ -21,6 +21,7 @@ STEPS: list[Step] = [
     sycl.find_runtime,
     sycl.find_ipc,
     sycl.find_compiler,
+    sycl.find_cache,
     sycl.find_dpctl,
     sycl.find_kernels,
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import zeusm
 from zeusm._bench.spirv import empty_module
+from zeusm._doctor.level_zero import Driver
 
 #: The OpenCL runtimes that zeusm's runtime opens, as files that the process has mapped.
 OPENCL = re.compile(r"/\S*/lib(?:intelocl|OpenCL)\.so\S*")
@@ -40,24 +41,16 @@ class ModuleDesc(ctypes.Structure):
 
 def build() -> str:
     """Build it, and return the name of the library."""
-    library = ctypes.CDLL(str(zeusm.runtime().path))
-    one = ctypes.c_uint(1)
-    driver, device, context, module, log = (ctypes.c_void_p() for _ in range(5))
-
-    def call(name: str, *arguments: object) -> None:
-        result = getattr(library, name)(*arguments)
-        if result:
-            raise SystemExit(f"{name}: {result:#x}")
-
-    call("zeInit", 0)
-    call("zeDriverGet", ctypes.byref(one), ctypes.byref(driver))
-    call("zeDeviceGet", driver, ctypes.byref(one), ctypes.byref(device))
+    driver = Driver()
+    call, one = driver.call, ctypes.c_uint(1)
+    device, context, module, log = (ctypes.c_void_p() for _ in range(4))
+    call("zeDeviceGet", driver.handle, ctypes.byref(one), ctypes.byref(device))
     context_desc = ContextDesc(0xD)
-    call("zeContextCreate", driver, ctypes.byref(context_desc), ctypes.byref(context))
+    call("zeContextCreate", driver.handle, ctypes.byref(context_desc), ctypes.byref(context))
     code = empty_module()
     description = ModuleDesc(0x1B, None, 0, len(code), code, None, None)
     places = (ctypes.byref(description), ctypes.byref(module), ctypes.byref(log))
-    result = library.zeModuleCreate(context, device, *places)
+    result = driver.library.zeModuleCreate(context, device, *places)
     if result:
         size = ctypes.c_size_t()
         call("zeModuleBuildLogGetString", log, ctypes.byref(size), None)

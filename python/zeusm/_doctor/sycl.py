@@ -32,8 +32,15 @@ import json, zeusm.memory, dpctl
 devices = [device.filter_string for device in dpctl.get_devices()]
 print(json.dumps({"version": dpctl.__version__, "devices": devices}))
 """
+CACHE = """
+import json
+from zeusm._doctor.level_zero import Driver
+print(json.dumps(Driver().module_cache()))
+"""
 COMPILER = """
-import json, zeusm
+import json, os
+os.environ["ZEUSM_CACHE_SIZE"] = "0"
+import zeusm
 from zeusm._doctor.build_kernel import build
 print(json.dumps([zeusm.runtime().kind, build()]))
 """
@@ -141,6 +148,15 @@ def find_compiler(machine: Machine) -> Iterator[Finding]:
     kind, library = found
     text = f"the OpenCL runtime {library}" if kind == "cpu" else library
     yield Finding(step, State.OK, text)
+
+
+def find_cache(machine: Machine) -> Iterator[Finding]:
+    """Ask the CPU runtime what it keeps of built modules."""
+    found, _ = ask(machine, CACHE)
+    # The other steps report errors of the runtime.
+    if found is not None:
+        state = State.NOTE if found.startswith("none: ") else State.OK
+        yield Finding("module cache", state, found)
 
 
 def not_installed(machine: Machine, step: str, package: str) -> Finding:

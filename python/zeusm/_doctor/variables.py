@@ -21,6 +21,8 @@ VARIABLES = {
     "ZEUSM_CPU_ENGINES": "it selects which queues of the CPU runtime share an engine",
     "ZEUSM_OPENCL_LIBRARY": "the CPU runtime executes kernels by this library",
     "CL_CONFIG_CPU_TARGET_ARCH": "the OpenCL runtime for the CPU builds kernels for that instruction set",
+    "ZEUSM_CACHE_DIR": "the CPU runtime keeps built modules there",
+    "ZEUSM_CACHE_SIZE": "the CPU runtime keeps so many MiB of built modules; 0 keeps none",
     "ZEUSM_COMPILER_SECONDS": "it limits the processor time for building a module; 0 is no limit",
 }
 

@@ -1,0 +1,215 @@
+//! The place of one module's code in the cache.
+
+use std::env;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use zeusm_process::{Local, maps};
+
+use super::folder::Folder;
+use super::settings;
+use crate::compiler::{Job, read_limit};
+use crate::module::sealed::{seal, unseal};
+use crate::opencl::Runtime;
+use crate::system::processor;
+
+/// The place of one module's code.
+pub struct Entry {
+    folder: Folder,
+    name: String,
+    /// All that the code depends on. The file begins with it, so the name need not be unique.
+    key: Vec<u8>,
+}
+
+impl Entry {
+    /// The place of the code of `job`; `None` without a cache.
+    pub fn of(job: &Job) -> Option<Self> {
+        static MAKER: Local<Maker> = Local::new();
+        let (folder, _) = open().ok()?;
+        Self::new(folder, MAKER.get_or_try_init(Maker::new).ok()?, job)
+    }
+
+    fn new(folder: Folder, maker: &Maker, job: &Job) -> Option<Self> {
+        let key = postcard::to_allocvec(&(maker, job)).ok()?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&key);
+        let name = format!("{:016x}", hasher.finish());
+        Some(Self { folder, name, key })
+    }
+
+    /// The code, if it is there and whole.
+    pub fn read(&self) -> Option<Vec<u8>> {
+        let bytes = self.folder.read(&self.name)?;
+        let code = unseal(&bytes).ok()?.strip_prefix(&*self.key)?;
+        Some(code.to_vec())
+    }
+
+    /// Keeps the code for later processes, if the system lets it.
+    pub fn write(&self, code: &[u8]) {
+        self.folder
+            .write(&self.name, &seal(&[&*self.key, code].concat()));
+    }
+}
+
+/// What is in the cache, or why there is none.
+pub fn describe() -> String {
+    open().map_or_else(
+        |why| format!("none: {why}"),
+        |(folder, path)| format!("{}: {}", path.display(), folder.content()),
+    )
+}
+
+fn open() -> Result<(Folder, PathBuf), String> {
+    let settings = settings::read().map_err(|error| error.to_string())?;
+    if settings.limit == 0 {
+        return Err("it is off".to_owned());
+    }
+    let path = settings
+        .folder
+        .ok_or("this user has no folder for caches")?;
+    match Folder::open(&path, settings.limit) {
+        Ok(folder) => Ok((folder, path)),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// What code depends on beside the job. A process's compiler has the variables that the process had when it started it.
+#[derive(Clone, Serialize)]
+struct Maker {
+    /// The device and the version of the OpenCL runtime.
+    device: String,
+    driver: String,
+    /// The sizes and times of its library, and of this one, which changes modules before the build: versions do not tell builds.
+    libraries: [(u64, i64, i64); 2],
+    /// Hosts of one home may have processors with the same name.
+    processor: [u32; 8],
+    /// The variables of Intel's compiler.
+    variables: Vec<(String, String)>,
+    /// After the time limit for a module, it is built without optimisation.
+    seconds: Option<u32>,
+}
+
+impl Maker {
+    fn new() -> Result<Self, String> {
+        let runtime = Runtime::get()?;
+        let own = maps::file_at(Self::new as fn() -> _ as usize);
+        let library = |path: Option<PathBuf>| {
+            let about = path.and_then(|path| path.metadata().ok());
+            let about = about.ok_or("the file of a library is gone")?;
+            Ok::<_, String>((about.size(), about.mtime(), about.mtime_nsec()))
+        };
+        let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+        let mut variables: Vec<_> = env::vars_os()
+            .map(|(name, value)| (text(name), text(value)))
+            .filter(|(name, _)| name.starts_with("CL_CONFIG_"))
+            .collect();
+        variables.sort();
+        Ok(Self {
+            device: runtime.properties.name.clone(),
+            driver: runtime.properties.driver.clone(),
+            libraries: [library(runtime.file())?, library(own)?],
+            processor: processor::features(),
+            variables,
+            seconds: read_limit().unwrap_or_default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::opencl::Unit;
+
+    fn folder(name: &str) -> PathBuf {
+        let path = env::temp_dir().join(format!("zeusm-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    fn maker() -> Maker {
+        Maker {
+            device: "processor".to_owned(),
+            driver: "2026.22".to_owned(),
+            libraries: [(1, 2, 3), (4, 5, 6)],
+            processor: [7; 8],
+            variables: vec![("CL_CONFIG_A".to_owned(), "1".to_owned())],
+            seconds: None,
+        }
+    }
+
+    fn job(options: &str, constant: u8) -> Job {
+        let unit = Unit {
+            code: vec![1; 100],
+            options: options.to_owned(),
+            specialisation: vec![(7, vec![constant])],
+            ..Unit::default()
+        };
+        vec![unit]
+    }
+
+    fn entry(path: &Path, maker: &Maker, job: &Job) -> Entry {
+        Entry::new(Folder::open(path, 1 << 20).unwrap(), maker, job).unwrap()
+    }
+
+    #[test]
+    fn code_is_found_by_all_that_it_depends_on() {
+        let path = folder("depends");
+        let (one, module) = (maker(), job("-g", 1));
+        assert_eq!(entry(&path, &one, &module).read(), None);
+        entry(&path, &one, &module).write(b"code");
+        assert_eq!(entry(&path, &one, &module).read().unwrap(), b"code");
+        let changed = |change: fn(&mut Maker)| {
+            let mut other = maker();
+            change(&mut other);
+            other
+        };
+        let others = [
+            (changed(|maker| maker.device.push('2')), module.clone()),
+            (changed(|maker| maker.driver.push('1')), module.clone()),
+            (changed(|maker| maker.libraries[0].1 = 9), module.clone()),
+            (changed(|maker| maker.libraries[1].2 = 9), module.clone()),
+            (changed(|maker| maker.processor[3] = 0), module.clone()),
+            (changed(|maker| maker.variables.clear()), module.clone()),
+            (changed(|maker| maker.seconds = Some(5)), module.clone()),
+            (maker(), job("", 1)),
+            (maker(), job("-g", 2)),
+            (maker(), [module.clone(), module.clone()].concat()),
+        ];
+        for (other, module) in &others {
+            assert_eq!(entry(&path, other, module).read(), None);
+        }
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn a_file_with_another_key_or_another_byte_is_ignored_and_replaced() {
+        let path = folder("damaged");
+        let (one, two) = (job("", 1), job("", 2));
+        entry(&path, &maker(), &two).write(b"other code");
+        let others = entry(&path, &maker(), &two).name;
+        let place = entry(&path, &maker(), &one);
+        let file = path.join(format!("{}.zeusm", place.name));
+        fs::rename(path.join(format!("{others}.zeusm")), &file).unwrap();
+        assert_eq!(place.read(), None);
+        place.write(b"code");
+        let whole = fs::read(&file).unwrap();
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            fs::write(&file, damaged).unwrap();
+            assert_eq!(place.read(), None, "byte {at}");
+            fs::write(&file, &whole[..at]).unwrap();
+            assert_eq!(place.read(), None, "{at} bytes");
+        }
+        place.write(b"code");
+        assert_eq!(place.read().unwrap(), b"code");
+        fs::remove_dir_all(path).unwrap();
+    }
+}
