@@ -172,10 +172,6 @@ $(TEST_ONCE): test-python-once-%: $(VENV)/.zeusm
 test-peers: $(VENV)/.zeusm ## The Python tests with MPI, Dask, Ray, scikit-learn-intelex and others
 	$(PY) $(PYTEST) -m 'not daily' tests/peers
 
-.PHONY: test-intel-part
-test-intel-part: ## A part of test-intel, on one simulated GPU (root): before a change of how the driver is called is complete
-	sh tools/test_intel_part.sh $(INTEL_ROOT) lnl $(INTEL_PART)
-
 # --- what is measured and published --------------------------------------------------------------
 
 .PHONY: bench

@@ -47,3 +47,6 @@ bench-intel: xe-sim $(INTEL_VENV)/.zeusm ## Host-side time with Intel's own driv
 			--output $(TARGET)/bench-intel/$$machine memory copies || exit 1; \
 	done
 
+.PHONY: test-intel-part
+test-intel-part: ## A part of test-intel, on one simulated GPU (root): before a change of how the driver is called is complete
+	sh tools/test_intel_part.sh $(INTEL_ROOT) lnl $(INTEL_PART)
