@@ -26,7 +26,16 @@ MAKES = {"AuthenticAMD": "amd", "GenuineIntel": "intel"}
 PROGRAMS = {
     **{
         name: [sys.executable, HERE / f"{name}.py"]
-        for name in ("memory", "allocator", "exchange", "copies", "process", "kernels", "live")
+        for name in (
+            "memory",
+            "allocator",
+            "exchange",
+            "copies",
+            "process",
+            "kernels",
+            "live",
+            "ipc",
+        )
     },
     "scale": ["cargo", "bench", "--quiet", "--locked", "--bench", "scale"],
 }

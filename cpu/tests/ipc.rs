@@ -213,6 +213,7 @@ fn each_opening_is_a_pointer_of_its_own_and_keeps_the_memory() {
         assert_eq!(ze!(zeMemFree(client.context, first)), INVALID);
         assert_eq!(client.export(first).err(), Some(INVALID));
         assert_eq!(Client::new().close(first), INVALID, "another context");
+        assert_eq!(client.close(first.wrapping_byte_add(1)), INVALID, "inside");
         assert_eq!(client.close(first), OK);
         assert_eq!(client.close(first), INVALID);
         assert_eq!(client.close(pointer), INVALID);

@@ -205,3 +205,92 @@ fn asked(
     ));
     (properties.type_, (base, size))
 }
+
+/// Intel MPI closes a mapping by the pointer that it has copied with.
+#[test]
+fn handles_are_closed_by_any_pointer_into_the_mapping() {
+    tolerant("child_closes_by_a_pointer_inside");
+}
+
+#[test]
+#[ignore = "run by handles_are_closed_by_any_pointer_into_the_mapping"]
+fn child_closes_by_a_pointer_inside() {
+    let (context, other) = (Context::new(), Context::new());
+    let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    for kind in common::KINDS {
+        let memory = context.alloc(kind, 5000);
+        let mut handle = Default::default();
+        ok!(zeMemGetIpcHandle(context.0, memory, &raw mut handle));
+        for offset in [0, 1, 1984, 4999] {
+            let mut opened = ptr::null_mut();
+            ok!(zeMemOpenIpcHandle(
+                context.0,
+                common::device(),
+                handle,
+                0,
+                &raw mut opened
+            ));
+            let inside = opened.wrapping_byte_add(offset);
+            ok!(zeMemCloseIpcHandle(other.0, inside));
+            let again = ze!(zeMemCloseIpcHandle(context.0, opened));
+            assert_eq!(again, invalid, "{kind:?} {offset}");
+        }
+        let own = memory.wrapping_byte_add(1);
+        assert_eq!(ze!(zeMemCloseIpcHandle(context.0, own)), invalid);
+        context.free(memory);
+    }
+}
+
+/// UCX asks for the kind of a pointer and a dma-buf of its memory in one query, with a context of its own. Without the answer to
+/// the former, it takes device memory for the host's.
+#[test]
+fn a_dma_buf_that_does_not_exist_is_an_answer() {
+    tolerant("child_asks_for_a_dma_buf");
+}
+
+#[test]
+#[ignore = "run by a_dma_buf_that_does_not_exist_is_an_answer"]
+fn child_asks_for_a_dma_buf() {
+    let (context, other) = (Context::new(), Context::new());
+    for kind in common::KINDS {
+        let slab = context.alloc(kind, MIB);
+        let block = slab.wrapping_byte_add(4096 + 64);
+        assert_eq!(dma_buf_of(&other, block), (kind_of(kind), -1), "{kind:?}");
+        assert_eq!(asked(&other, block).1, (slab, MIB));
+        context.free(slab);
+    }
+    let mut program = 0_u64;
+    let host: *mut std::ffi::c_void = (&raw mut program).cast();
+    assert_eq!(dma_buf_of(&other, host), (sys::ZE_MEMORY_TYPE_UNKNOWN, -1));
+}
+
+fn kind_of(kind: Kind) -> sys::ze_memory_type_t {
+    match kind {
+        Kind::Host => sys::ZE_MEMORY_TYPE_HOST,
+        Kind::Device => sys::ZE_MEMORY_TYPE_DEVICE,
+        Kind::Shared => sys::ZE_MEMORY_TYPE_SHARED,
+    }
+}
+
+/// The type of the memory at `address`, and the descriptor of a dma-buf with it.
+fn dma_buf_of(context: &Context, address: *mut std::ffi::c_void) -> (sys::ze_memory_type_t, i32) {
+    let mut export = sys::ze_external_memory_export_fd_t {
+        stype: sys::ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD,
+        pNext: ptr::null(),
+        flags: sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF.0,
+        fd: 77,
+    };
+    let mut properties = sys::ze_memory_allocation_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+        pNext: (&raw mut export).cast(),
+        ..Default::default()
+    };
+    let mut device = ptr::null_mut();
+    ok!(zeMemGetAllocProperties(
+        context.0,
+        address,
+        &raw mut properties,
+        &raw mut device
+    ));
+    (properties.type_, export.fd)
+}

@@ -1,6 +1,7 @@
-"""oneCCL's C API on USM memory, each result compared with NumPy's: `collectives.py KIND`, in ranks of MPI.
+"""oneCCL on USM memory, each result compared with NumPy's: `collectives.py KIND [LIBRARY]`, in ranks of MPI.
 
-`onecclSend` and `onecclRecv` are not among them: they end the process, also with host memory of NumPy (docs/limits.md).
+It is the C API, or with a library, which was made of collectives.cpp, the C++ API. Groups, send and receive are those of the latter
+only (docs/limits.md).
 
 Each rank prints how many results it compared.
 """
@@ -17,9 +18,11 @@ from mpi4py import MPI
 WORLD = MPI.COMM_WORLD
 RANK, RANKS = WORLD.rank, WORLD.size
 KIND = sys.argv[1]
-LIBRARY = ctypes.CDLL(str(Path(sys.prefix) / "lib" / "libccl.so.2"))
-#: `onecclDataType_t`.
-TYPES = {"i4": 2, "i8": 4, "f4": 7, "f8": 8}
+CPP = sys.argv[2:]
+LIBRARY = ctypes.CDLL(CPP[0] if CPP else str(Path(sys.prefix) / "lib" / "libccl.so.2"))
+PREFIX = "cpp" if CPP else "oneccl"
+#: `ccl::datatype`, or `onecclDataType_t`.
+TYPES = {"i4": 4, "i8": 6, "f4": 9, "f8": 10} if CPP else {"i4": 2, "i8": 4, "f4": 7, "f8": 8}
 SUM = 0
 SIZES = [4, 900, 5000, 300_000]
 QUEUE = dpctl.SyclQueue("level_zero:gpu", property="in_order")
@@ -45,21 +48,26 @@ def convert(argument):
 
 
 def call(name, *arguments):
-    result = getattr(LIBRARY, f"oneccl{name}")(*map(convert, arguments))
+    result = getattr(LIBRARY, PREFIX + name)(*map(convert, arguments))
     if result:
-        print(f"rank {RANK}: oneccl{name} answers {result}", flush=True)
+        print(f"rank {RANK}: {PREFIX}{name} answers {result}", flush=True)
         WORLD.Abort(1)
 
 
 def communicator():
-    call("SetDevice", ctypes.c_uint32(0))
+    if not CPP:
+        call("SetDevice", ctypes.c_uint32(0))
     identity = UniqueId()
     if RANK == 0:
         call("GetUniqueId", ctypes.byref(identity))
     shared = WORLD.bcast(bytes(bytearray(identity)))
     ctypes.memmove(ctypes.byref(identity), shared, len(shared))
     made = ctypes.c_void_p()
-    call("CommInitRank", ctypes.byref(made), np.intp(RANKS), identity, RANK)
+    if CPP:
+        queue = ctypes.c_void_p(QUEUE.addressof_ref())
+        call("CommInitRank", ctypes.byref(identity), RANKS, RANK, queue)
+    else:
+        call("CommInitRank", ctypes.byref(made), np.intp(RANKS), identity, RANK)
     return made
 
 
@@ -114,8 +122,33 @@ def collectives(comm, size, dtype):
     check(scattered, sum(it + 7 * RANK for it in each), "reduce_scatter", *what)
 
 
+def groups(comm, size, dtype):
+    what, count = (size, dtype), np.intp(size)
+    end = comm, ctypes.c_void_p(QUEUE.addressof_ref())
+    each = [values(rank, size, dtype) for rank in range(RANKS)]
+    mine, right, left = place(each[RANK]), (RANK + 1) % RANKS, (RANK - 1) % RANKS
+
+    theirs = place(np.zeros(size, dtype))
+    call("GroupStart")
+    call("Send", mine, count, TYPES[dtype], right, *end)
+    call("Recv", theirs, count, TYPES[dtype], left, *end)
+    call("GroupEnd")
+    check(theirs, each[left], "send and receive", *what)
+
+    total, gathered = place(np.zeros(size, dtype)), place(np.zeros(RANKS * size, dtype))
+    call("GroupStart")
+    call("AllReduce", mine, total, count, TYPES[dtype], SUM, *end)
+    call("AllGather", mine, gathered, count, TYPES[dtype], *end)
+    call("GroupEnd")
+    check(total, sum(each), "allreduce in a group", *what)
+    check(gathered, np.concatenate(each), "allgather in a group", *what)
+
+
 comm = communicator()
 for dtype in TYPES:
     for size in SIZES:
         collectives(comm, size, dtype)
+        if CPP:
+            groups(comm, size, dtype)
+call("CommDestroy", comm)
 print(f"{RANK}: {compared} compared", flush=True)

@@ -58,6 +58,11 @@ def test_the_documents(mpi, code):
     mpi(sys.executable, "-W", "error", "-c", code)
 
 
+def test_the_doctor_says_in_a_rank_that_the_library_does_not_take_device_memory(mpi):
+    output = mpi(sys.executable, "-m", "zeusm", "doctor")
+    assert output.count("an MPI without GPU support ends the process at device memory") == 2
+
+
 def test_ranks_find_the_device(mpi, environment):
     listing = "import dpctl; print(dpctl.get_num_devices(backend='level_zero') > 0, flush=True)"
     assert mpi(environment, "-c", listing).split() == ["True", "True"]

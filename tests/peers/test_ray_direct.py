@@ -3,7 +3,9 @@
 import os
 import signal
 import statistics
+import struct
 import time
+import zlib
 
 import numpy as np
 import pytest
@@ -46,6 +48,20 @@ class Owner:
         for _ in range(20):
             result += 1
         return zeusm.from_dlpack(result)
+
+    def seem_elsewhere(self):
+        """From now on, handles name another machine in their bytes 16 to 31, with a valid checksum."""
+        transport = zeusm_ray._Transport
+        extract = transport.extract_tensor_transport_metadata
+
+        def elsewhere(*arguments):
+            found = extract(*arguments)
+            for number, (data, *state) in enumerate(found.exports):
+                content = data[:16] + b"\1" * 16 + data[32:-4]
+                found.exports[number] = content + struct.pack("<I", zlib.crc32(content)), *state
+            return found
+
+        transport.extract_tensor_transport_metadata = elsewhere
 
     def first(self):
         return int(self.array.reshape(-1)[0])
@@ -119,6 +135,16 @@ def test_an_owner_that_was_killed_is_an_error():
     os.kill(ray.get(owner.process.remote()), signal.SIGKILL)
     with pytest.raises(ray.exceptions.RayError):
         ray.get(Reader.remote().nothing.remote(reference), timeout=120)
+
+
+def test_the_memory_of_another_machine_is_an_error_and_nothing_is_lost():
+    owner, reader = Owner.remote(), Reader.remote()
+    ray.get(owner.seem_elsewhere.remote())
+    reference = owner.make.remote((300,), "device")
+    with pytest.raises(ray.exceptions.RayError, match="another machine"):
+        ray.get(reader.nothing.remote(reference), timeout=120)
+    assert ray.get(owner.first.remote()) == 0
+    assert ray.get(reader.nothing.remote(Owner.remote().make.remote((300,), "device"))) == 2400
 
 
 def test_large_arrays_are_not_copied(actors):

@@ -44,6 +44,21 @@ def test_a_program_reports_figures(fresh, program):
     assert {record["group"] for record in records} <= {group for group, _, _ in known}
 
 
+def test_memory_for_other_processes_is_compared_with_each_way_through_the_host(fresh):
+    pytest.importorskip("mpi4py")
+    variables = {"ZEUSM_BENCH_ROUNDS": "1", "ZEUSM_BENCH_LARGEST": "1024"}
+    output = fresh.run(BENCHES / "ipc.py", env=variables | {"PATH": os.environ["PATH"]}).stdout
+    records = [json.loads(line) for line in output.splitlines()]
+    assert [(record["group"].split()[-1], record["name"]) for record in records] == [
+        (way, f"1 KiB, {processes} processes")
+        for processes in (2, 4, 8)
+        for way in ("opened", "copied")
+    ]
+    for record in records:
+        assert record["values"].keys() == {"zeusm", "pickle", "shared memory", "MPI"}
+        assert all(value > 0 for value in record["values"].values())
+
+
 def test_the_figures_shown_are_complete(run):
     """The results cover every goal, with medians over at least three processes."""
     assert RESULTS

@@ -1,7 +1,7 @@
 //! `zeMemGetAllocProperties` and `zeMemGetAddressRange`.
 
 use std::ffi::c_void;
-use std::os::fd::IntoRawFd;
+use std::os::fd::{IntoRawFd, RawFd};
 use std::ptr;
 use std::sync::Arc;
 
@@ -10,16 +10,20 @@ use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use zeusm_process::duplicate;
 
 use crate::abi::entry::{Address, Out};
-use crate::abi::result::{ZeResult, ensure};
+use crate::abi::result::ZeResult;
 use crate::abi::strictness::is_strict;
 use crate::context::Context;
 use crate::device::check_external;
 use crate::memory::{self, Allocation, PAGE};
 use crate::virtual_memory;
 
+/// What programs take for no descriptor.
+const NO_DESCRIPTOR: RawFd = -1;
+
 /// `zeMemGetAllocProperties`: a pointer that no context knows is of type unknown. One into virtual memory is of the type of
 /// its physical memory. With `ze_external_memory_export_fd_t` in the chain, memory that was allocated for it is exported: as a
-/// new descriptor, of a memory file that begins with it, which belongs to the caller. The runtime makes no dma-bufs.
+/// new descriptor, of a memory file that begins with it, which belongs to the caller. The runtime makes no dma-bufs: UCX asks for
+/// that of each pointer, together with its kind, and gets none.
 pub fn properties(
     context: Arc<Context>,
     Address(pointer): Address,
@@ -50,16 +54,10 @@ pub fn properties(
         (None, None) => (sys::ZE_MEMORY_TYPE_UNKNOWN, 0, 0, ptr::null_mut()),
     };
     if let Some(export) = properties.extension::<sys::ze_external_memory_export_fd_t>() {
-        let allocation = found.as_ref();
-        let allocation = allocation.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        check_external(export.flags)?;
-        ensure(
-            allocation.is_exportable(),
-            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
-        )?;
-        let file = duplicate(allocation.export()?.descriptor);
-        let file = file.ok_or(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-        export.fd = file.into_raw_fd();
+        export.fd = match check_external(export.flags) {
+            Err(_) if !is_strict() => NO_DESCRIPTOR,
+            checked => checked.and_then(|()| export_file(found.as_deref()))?,
+        };
     }
     properties.type_ = kind;
     properties.id = id;
@@ -68,6 +66,15 @@ pub fn properties(
         *owner = device;
     }
     Ok(())
+}
+
+/// A new descriptor of the file with an allocation that was made for it.
+fn export_file(allocation: Option<&Allocation>) -> ZeResult<RawFd> {
+    let allocation = allocation.filter(|it| it.is_exportable());
+    let allocation = allocation.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    let file = duplicate(allocation.export()?.descriptor);
+    let file = file.ok_or(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+    Ok(file.into_raw_fd())
 }
 
 /// `zeMemGetAddressRange`.

@@ -11,6 +11,7 @@ use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 use zeusm_process::{duplicate, inode};
 
+use super::super::query::owner_asked_for;
 use super::handle::{Handle, Subject};
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::Address;
@@ -62,13 +63,21 @@ pub fn open(
 }
 
 /// `zeMemCloseIpcHandle`. The pointer is invalid at once; memory that commands in flight use is unmapped when they are
-/// complete.
+/// complete. Intel's driver takes any pointer into the mapping, in any of its contexts, and Intel MPI gives it the one that it
+/// has copied with; by the letter, the pointer is the one that [`open`] gave in this context.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pointer that [`open`] did not give, or not in this context.
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a pointer into nothing that was opened.
 pub fn close(context: Arc<Context>, Address(pointer): Address) -> ZeResult {
-    memory::remove(pointer, |allocation| {
-        allocation.context() == context.id() && allocation.is_import()
+    let owner = owner_asked_for(&context);
+    let base = match owner {
+        Some(_) => Some(pointer),
+        None => memory::find(pointer).map(|it| it.base()),
+    };
+    base.and_then(|base| {
+        memory::remove(base, |it| {
+            it.is_import() && owner.is_none_or(|owner| it.context() == owner)
+        })
     })
     .map(drop)
     .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
