@@ -103,7 +103,9 @@ def shown(value, unit):
         return f"{value:.4g} {unit}"
     if value < 1e-3:
         return f"{value * 1e6:.3g} µs"
-    return f"{value * 1e3:.3g} ms"
+    if value < 1:
+        return f"{value * 1e3:.3g} ms"
+    return f"{value:.3g} s"
 
 
 def table(figures):
@@ -113,7 +115,7 @@ def table(figures):
             for peer, value in figure["values"].items()
         )
         ratios = ", ".join(
-            f"{ratio['median']:.2f} ({ratio['least']:.2f} to {ratio['most']:.2f}) of {peer}"
+            f"{goals.shown(ratio['median'])} ({goals.shown(ratio['least'])} to {goals.shown(ratio['most'])}) of {peer}"
             for peer, ratio in figure["ratios"].items()
         )
         yield f"{figure['group']:<34}{figure['name']:<30}{values}  {ratios}"
