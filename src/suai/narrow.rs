@@ -1,6 +1,6 @@
 //! The number formats of machine learning. NumPy has them by the package `ml_dtypes`, DLPack by codes; `typestr` has none.
 
-use super::DlpackType;
+use super::dlpack_type::DlpackType;
 
 /// A number of a format that `typestr` has no letter for. One of fewer than 8 bits has a byte of its own, or is one of a pair
 /// that has a byte, as in PyTorch's `float4_e2m1fn_x2`.
