@@ -244,7 +244,11 @@ impl RawQueue {
 
     /// As [`submit`](Self::submit), but if one of these has not reached the state of `after`, the submission is deferred until
     /// it has.
-    fn submit_after(&self, after: impl FnOnce() -> After, append: impl Append) -> Result<Event> {
+    pub(super) fn submit_after(
+        &self,
+        after: impl FnOnce() -> After,
+        append: impl Append,
+    ) -> Result<Event> {
         let mut next = self.next()?;
         let after = if next.awaited.is_empty() {
             After::Submission
@@ -288,7 +292,7 @@ impl RawQueue {
     }
 
     /// A complete event, for operations without bytes and without a wait list.
-    pub(super) fn complete_event(&self) -> Result<Event> {
+    pub(crate) fn complete_event(&self) -> Result<Event> {
         let event = self.list()?.events.take()?;
         event.signal()?;
         Ok(event)
@@ -458,6 +462,7 @@ impl List {
         self.append_with(state, wait_list, |list| {
             append(list, event.handle(), count, waits)
         })?;
+        event.follow(wait_list);
         event.set_submitted(Ok(()));
         Ok(())
     }
