@@ -12,7 +12,13 @@ pub(crate) trait Shared: Debug + Send + Sync {
     /// Signalled at the end of the operation, for devices to wait for.
     fn done(&self) -> sys::ze_event_handle_t;
 
-    /// Signals it with a failure, from the host.
+    /// Signals it from the host.
+    ///
+    /// # Errors
+    /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
+    fn signal(&self) -> Result<()>;
+
+    /// Signals it from the host, with a failure, unless it is signalled.
     fn fail(&self);
 
     /// Checks that it has not failed.

@@ -139,6 +139,12 @@ impl SharedEvent {
         self.export = Some(id);
     }
 
+    fn set(&self, event: sys::ze_event_handle_t) -> Result<()> {
+        let library = self.context.library();
+        // SAFETY: the event is alive.
+        retry(|| unsafe { call!(library, zeEventHostSignal(event)) })
+    }
+
     fn is_set(&self, event: sys::ze_event_handle_t) -> bool {
         // An error of the query tells nothing: that of a lost device, for instance, which its own check detects.
         // SAFETY: the event is alive.
@@ -151,15 +157,15 @@ impl Shared for SharedEvent {
         self.done
     }
 
+    fn signal(&self) -> Result<()> {
+        self.set(self.done)
+    }
+
     fn fail(&self) {
-        if self.is_set(self.done) {
-            return;
-        }
-        for event in [self.failed, self.done] {
-            let library = self.context.library();
+        if !self.is_set(self.done) {
             // If all attempts fail, the device is lost.
-            // SAFETY: the event is alive.
-            let _ = retry(|| unsafe { call!(library, zeEventHostSignal(event)) });
+            let _ = self.set(self.failed);
+            let _ = self.set(self.done);
         }
     }
 

@@ -9,7 +9,7 @@ use level_zero_sys as sys;
 
 use super::command_list::{NO_WAITS, append_barrier};
 use super::raw::RawQueue;
-use super::submission::{After, Operand};
+use super::submission::Operand;
 use crate::error::Result;
 use crate::event::{Event, Shared};
 
@@ -117,32 +117,34 @@ impl RawQueue {
     /// As [`depends_on`](Self::depends_on).
     #[cfg(target_os = "linux")]
     pub(crate) fn signal_shared(&self, event: &Event, shared: Arc<dyn Shared>) -> Result<()> {
-        let library = self.library();
         let mut unsignalled = Unsignalled(Some(Arc::clone(&shared)));
-        // The device signals in any case, so the host has to see first whether another process has failed.
-        let after = if event.follows_others() {
-            After::Completion
-        } else {
-            After::Submission
-        };
+        if event.follows_others() {
+            // A device signals in any case, so the host has to see first whether the other process has failed. Operations that
+            // are submitted later do not wait for the task.
+            let event = event.clone();
+            self.try_host_task(move || {
+                event.drain()?;
+                event.check_submission()?;
+                unsignalled.0.take().map_or(Ok(()), |it| it.signal())
+            })?;
+            return Ok(());
+        }
+        let library = self.library();
         let dependent = self.depends_on(slice::from_ref(event))?;
-        let signalled = dependent.submit_after(
-            || after,
-            move |list, signal, count, waits| {
-                let Some(shared) = unsignalled.0.take() else {
-                    return Ok(());
-                };
-                // SAFETY: the event lives as long as `shared`, and `submit_after` passes valid handles. The second barrier waits
-                // for the first, as for all operations before it in the list.
-                unsafe {
-                    append_barrier(library, list, shared.done(), (count, waits))
-                        .inspect_err(|_| shared.fail())?;
-                    append_barrier(library, list, signal, NO_WAITS)
-                        // The device signals it at some time, and nothing says when.
-                        .inspect_err(|_| mem::forget(shared))
-                }
-            },
-        )?;
+        let signalled = dependent.submit(move |list, signal, count, waits| {
+            let Some(shared) = unsignalled.0.take() else {
+                return Ok(());
+            };
+            // SAFETY: the event lives as long as `shared`, and `submit` passes valid handles. The second barrier waits for the
+            // first, as for all operations before it in the list.
+            unsafe {
+                append_barrier(library, list, shared.done(), (count, waits))
+                    .inspect_err(|_| shared.fail())?;
+                append_barrier(library, list, signal, NO_WAITS)
+                    // The device signals it at some time, and nothing says when.
+                    .inspect_err(|_| mem::forget(shared))
+            }
+        })?;
         self.retain(&signalled, shared);
         Ok(())
     }

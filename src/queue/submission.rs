@@ -244,11 +244,7 @@ impl RawQueue {
 
     /// As [`submit`](Self::submit), but if one of these has not reached the state of `after`, the submission is deferred until
     /// it has.
-    pub(super) fn submit_after(
-        &self,
-        after: impl FnOnce() -> After,
-        append: impl Append,
-    ) -> Result<Event> {
+    fn submit_after(&self, after: impl FnOnce() -> After, append: impl Append) -> Result<Event> {
         let mut next = self.next()?;
         let after = if next.awaited.is_empty() {
             After::Submission
