@@ -304,6 +304,7 @@ impl Event {
     }
 
     /// Whether its operation may still fail with another process's.
+    #[cfg(target_os = "linux")]
     pub(crate) fn follows_others(&self) -> bool {
         self.foreign().any(|it| !it.has_succeeded())
     }

@@ -16,9 +16,11 @@ pub(crate) trait Shared: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Error::Call`](crate::Error::Call) with Level Zero's result.
+    #[cfg(target_os = "linux")]
     fn signal(&self) -> Result<()>;
 
-    /// Signals it from the host, with a failure, unless it is signalled.
+    /// Signals it from the host; with a failure, unless it was signalled before.
+    #[cfg(target_os = "linux")]
     fn fail(&self);
 
     /// Checks that it has not failed.

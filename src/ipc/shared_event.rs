@@ -162,11 +162,13 @@ impl Shared for SharedEvent {
     }
 
     fn fail(&self) {
+        // If all attempts fail, the device is lost.
         if !self.is_set(self.done) {
-            // If all attempts fail, the device is lost.
             let _ = self.set(self.failed);
-            let _ = self.set(self.done);
         }
+        // Again if it is signalled: on the CPU runtime, its process may have been killed between the signal and the wake-up of
+        // those who wait.
+        let _ = self.set(self.done);
     }
 
     fn check(&self) -> Result<()> {
