@@ -37,12 +37,13 @@ pub struct Received {
     pub files: MutexGuard<'static, ImportedFiles>,
 }
 
-/// The descriptors for a handle. When this returns `Ok`, a trusted process has confirmed
-/// that it owns what the handle names, and that it made the handle with this content. A signal ends the wait for it.
+/// The descriptors for a handle. When this returns `Ok`, a trusted process has confirmed that it owns what the handle names, and
+/// that it made the handle with this content. A signal ends the wait for it.
 ///
 /// # Errors
 /// [`Error::Forged`], [`Error::Untrusted`], [`Error::Freed`], [`Error::ExporterGone`], [`Error::Unreachable`],
-/// [`Error::Interrupted`], [`Error::LevelZero`] for an event whose operation has failed, and [`Error::System`] when the system is short of a resource.
+/// [`Error::Interrupted`], [`Error::LevelZero`] for an event whose operation has failed, and [`Error::System`] when the system is
+/// short of a resource.
 pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
     if exports::is_own(handle) {
         let files = imported_file::lock();

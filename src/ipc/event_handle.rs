@@ -61,7 +61,7 @@ impl IpcEventHandle {
         let explain = |cause| driver::explain(device, Subject::Event, 0, cause);
         let (driver_handle, mut shared) = made.map_err(explain)?;
         let export = exports::insert_event(driver_handle)?;
-        shared.set_export(export);
+        shared.export = Some(export);
         let handle = handle(export, driver_handle)?;
         queue.signal_shared(event, Arc::new(shared))?;
         Ok(Self(handle))

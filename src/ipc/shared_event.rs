@@ -22,8 +22,9 @@ pub struct SharedEvent {
     failed: sys::ze_event_handle_t,
     /// The process whose operation it is.
     process: u32,
-    /// The id of the export; `None` for another process's.
-    export: Option<u64>,
+    is_opened: bool,
+    /// The id of the export, which the drop ends.
+    pub export: Option<u64>,
 }
 
 // SAFETY: events may be queried and signalled from any thread; the handles are destroyed once, by the last owner.
@@ -53,7 +54,7 @@ impl SharedEvent {
                 )
             )
         }?;
-        Self::of(context, pool, std::process::id(), Some(0))
+        Self::of(context, pool, std::process::id(), false)
     }
 
     /// Opens the pool of one that another process has exported, or this one, for [`opened`](Self::opened). The caller holds the
@@ -89,7 +90,7 @@ impl SharedEvent {
         pool: sys::ze_event_pool_handle_t,
         process: u32,
     ) -> Result<Self> {
-        Self::of(context, pool, process, None)
+        Self::of(context, pool, process, true)
     }
 
     /// Makes the events of a pool.
@@ -97,7 +98,7 @@ impl SharedEvent {
         context: &Context,
         pool: sys::ze_event_pool_handle_t,
         process: u32,
-        export: Option<u64>,
+        is_opened: bool,
     ) -> Result<Self> {
         // From now on, the drop destroys what there is.
         let mut shared = Self {
@@ -106,7 +107,8 @@ impl SharedEvent {
             done: ptr::null_mut(),
             failed: ptr::null_mut(),
             process,
-            export,
+            is_opened,
+            export: None,
         };
         for (index, event) in [(0, &mut shared.done), (1, &mut shared.failed)] {
             let description = sys::ze_event_desc_t {
@@ -132,11 +134,6 @@ impl SharedEvent {
             )
         }?;
         Ok(DriverHandle(handle.data.map(|byte| byte as u8)))
-    }
-
-    /// Ends this export with the drop.
-    pub fn set_export(&mut self, id: u64) {
-        self.export = Some(id);
     }
 
     fn set(&self, event: sys::ze_event_handle_t) -> Result<()> {
@@ -199,9 +196,10 @@ impl Drop for SharedEvent {
         }
         // SAFETY: its events are destroyed.
         let _ = unsafe {
-            match self.export {
-                Some(_) => call!(library, zeEventPoolDestroy(self.pool)),
-                None => call!(library, zeEventPoolCloseIpcHandle(self.pool)),
+            if self.is_opened {
+                call!(library, zeEventPoolCloseIpcHandle(self.pool))
+            } else {
+                call!(library, zeEventPoolDestroy(self.pool))
             }
         };
     }

@@ -85,6 +85,7 @@ def produce(inbox, outbox):
         copied = zeusm.IPCEventHandle.open(inbox.get(timeout=120))
 
 
+@pytest.mark.once
 def test_no_handoff_is_early():
     """In both directions: the devices wait, the hosts exchange handles of what is in flight."""
     inbox, outbox = SPAWN.SimpleQueue(), SPAWN.Queue()
@@ -105,6 +106,7 @@ def test_no_handoff_is_early():
     assert process.exitcode == 0
 
 
+@pytest.mark.once
 def test_a_process_that_is_killed_at_any_moment_is_an_error_and_no_hang():
     size, told = 16 << 20, []
     own = zm.MemoryUSMHost(size)
