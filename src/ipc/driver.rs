@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -138,6 +138,14 @@ impl DriverHandle {
     /// The descriptor's file in this process, if the number is that of a descriptor.
     pub fn file(&self) -> Option<FileId> {
         FileId::of(self.borrowed()?)
+    }
+
+    /// Closes the descriptor, which the driver has forgotten, if it is still that of `file`.
+    pub fn close(&self, file: FileId) {
+        if self.file() == Some(file) {
+            // SAFETY: the descriptor is the driver's, which uses it no more.
+            drop(unsafe { OwnedFd::from_raw_fd(self.descriptor()) });
+        }
     }
 
     /// A duplicate of that descriptor in this process, if it is one.

@@ -8,6 +8,7 @@ use super::handle::IpcHandle;
 use super::shared_event::SharedEvent;
 use super::subject::Subject;
 use super::{Error, descriptor, driver, exports, identity, imported_file, lifeline, server};
+use crate::device::Device;
 use crate::event::Event;
 use crate::pool;
 use crate::queue::RawQueue;
@@ -54,14 +55,13 @@ impl IpcEventHandle {
             let export = u64::from_ne_bytes(exports::random()?);
             return handle(export, DriverHandle([0; 64])).map(Self);
         }
-        let made = SharedEvent::create(queue.context()).and_then(|shared| {
-            let _files = imported_file::lock();
-            Ok((shared.driver_handle()?, shared))
-        });
-        let explain = |cause| driver::explain(device, Subject::Event, 0, cause);
-        let (driver_handle, mut shared) = made.map_err(explain)?;
-        let export = exports::insert_event(driver_handle)?;
-        shared.export = Some(export);
+        let explain = |error| explain(device, error);
+        let made = SharedEvent::create(queue.context()).map_err(Error::from);
+        let mut shared = made.map_err(explain)?;
+        let files = imported_file::lock();
+        let exported = shared.export();
+        drop(files);
+        let (driver_handle, export) = exported.map_err(explain)?;
         let handle = handle(export, driver_handle)?;
         queue.signal_shared(event, Arc::new(shared))?;
         Ok(Self(handle))
@@ -98,10 +98,7 @@ impl IpcEventHandle {
             unsafe { SharedEvent::open_pool(queue.context(), it) }
         });
         drop(files);
-        let pool = opened.map_err(|error| match error {
-            Error::LevelZero(cause) => driver::explain(queue.device(), Subject::Event, 0, cause),
-            error => error,
-        })?;
+        let pool = opened.map_err(|error| explain(queue.device(), error))?;
         // SAFETY: it has been opened here.
         let shared = unsafe { SharedEvent::opened(queue.context(), pool, handle.process) }?;
         let shared = Arc::new(shared);
@@ -143,5 +140,13 @@ impl IpcEventHandle {
     #[must_use]
     pub fn process(&self) -> u32 {
         self.0.process()
+    }
+}
+
+/// Explains a driver's refusal.
+fn explain(device: &Device, error: Error) -> Error {
+    match error {
+        Error::LevelZero(cause) => driver::explain(device, Subject::Event, 0, cause),
+        error => error,
     }
 }

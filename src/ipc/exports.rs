@@ -142,15 +142,15 @@ pub fn handle(
     Ok(is_open.then(|| make(exported).authenticated(&key)))
 }
 
-/// Exports the event pool with this handle; returns the export's id.
+/// Exports the event pool with this handle, whose descriptor has the file; returns the export's id.
 ///
 /// # Errors
 /// [`Error::System`] when the system has no random numbers.
-pub fn insert_event(driver_handle: DriverHandle) -> Result<u64, Error> {
+pub fn insert_event(driver_handle: DriverHandle, file: Option<FileId>) -> Result<u64, Error> {
     let id = u64::from_ne_bytes(random()?);
     let export = EventExport::Live {
         driver_handle,
-        file: driver_handle.file(),
+        file,
     };
     own_exports()?.lock().events.insert(id, export);
     Ok(id)

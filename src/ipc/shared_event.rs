@@ -4,6 +4,7 @@ use std::ffi::c_char;
 use std::ptr;
 
 use level_zero_sys as sys;
+use zeusm_process::FileId;
 
 use super::driver::DriverHandle;
 use super::{exports, imported_file};
@@ -23,8 +24,8 @@ pub struct SharedEvent {
     /// The process whose operation it is.
     process: u32,
     is_opened: bool,
-    /// The id of the export, which the drop ends.
-    pub export: Option<u64>,
+    /// The driver's handle with the file of its descriptor, and the id of the export, which the drop ends.
+    export: Option<(DriverHandle, Option<FileId>, u64)>,
 }
 
 // SAFETY: events may be queried and signalled from any thread; the handles are destroyed once, by the last owner.
@@ -123,8 +124,8 @@ impl SharedEvent {
         Ok(shared)
     }
 
-    /// The driver's handle of the pool, which is valid until the drop.
-    pub fn driver_handle(&self) -> Result<DriverHandle> {
+    /// Exports it until the drop; returns the driver's handle and the export's id. The caller holds the lock of the driver's files.
+    pub fn export(&mut self) -> std::result::Result<(DriverHandle, u64), super::Error> {
         let mut handle = sys::ze_ipc_event_pool_handle_t::default();
         // SAFETY: the pool is alive, and the handle outlives the call.
         unsafe {
@@ -133,7 +134,11 @@ impl SharedEvent {
                 zeEventPoolGetIpcHandle(self.pool, &mut handle)
             )
         }?;
-        Ok(DriverHandle(handle.data.map(|byte| byte as u8)))
+        let handle = DriverHandle(handle.data.map(|byte| byte as u8));
+        let file = handle.file();
+        let id = exports::insert_event(handle, file)?;
+        self.export = Some((handle, file, id));
+        Ok((handle, id))
     }
 
     fn set(&self, event: sys::ze_event_handle_t) -> Result<()> {
@@ -183,7 +188,7 @@ impl Shared for SharedEvent {
 impl Drop for SharedEvent {
     fn drop(&mut self) {
         let library = self.context.library();
-        if let Some(id) = self.export {
+        if let Some((.., id)) = self.export {
             exports::end_event(id, self.check().is_err());
         }
         // Intel's driver has one table for the files of events and of memory.
@@ -202,5 +207,11 @@ impl Drop for SharedEvent {
                 call!(library, zeEventPoolDestroy(self.pool))
             }
         };
+        if let Some((handle, Some(file), _)) = self.export
+            && !self.context.driver().is_cpu_runtime()
+        {
+            // Intel's driver (26.27) leaves it open, and does not support `zeEventPoolPutIpcHandle`.
+            handle.close(file);
+        }
     }
 }
