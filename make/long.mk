@@ -77,8 +77,8 @@ $(VENV_MPI)/.requirements: requirements/venv-mpi.txt
 test-mpi: $(VENV_MPI)/.zeusm ## Intel MPI with GPU offload: its messages and its benchmarks, also under the checker
 	$(VENV_MPI)/bin/python $(PYTEST) tests/mpi
 
-.PHONY: test-long test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
-test-long: test-daily test-checked test-compared test-faults test-fuzz test-forks test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
+.PHONY: test-long test-checked test-compared test-faults test-fuzz test-forks test-handoffs test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
+test-long: test-daily test-checked test-compared test-faults test-fuzz test-forks test-handoffs test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
 
 test-checked: $(VENV)/.zeusm ## dpctl's and dpnp's own tests under the checker, without a finding
 	$(PY) tests/soak/suites.py
@@ -114,6 +114,12 @@ test-forks: build venvs ## 500 forks in processes with busy threads, in each env
 		$(CARGO) test --locked -p zeusm-cpu --test forks -- --ignored --exact $$test; done
 	$(PY) $(PYTEST_LONG) tests/python/test_fork.py
 	$(PY_NUMBA_DPEX) $(PYTEST_LONG) tests/python/test_fork.py
+
+test-handoffs: export ZEUSM_TEST_HANDOFFS := 100000
+test-handoffs: export ZEUSM_TEST_KILLS := 1000
+test-handoffs: build venvs ## 10^5 handoffs by events between processes, none early, and 1000 processes that are killed, without a hang
+	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(CARGO) test --locked --test ipc events:: -- --nocapture
+	$(PY) $(PYTEST_LONG) -s tests/python/test_ipc_events.py
 
 test-lifetime: export ZEUSM_TEST_ROUNDS := 100
 test-lifetime: venvs ## Leak tests with millions of objects

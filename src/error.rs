@@ -86,6 +86,16 @@ pub enum Error {
         "the operation was submitted before this process was forked: only its parent can read the timestamps"
     )]
     TimestampsOfParent,
+    /// The timestamps of another process's operation.
+    #[error("the operation is another process's: only that process can read the timestamps")]
+    TimestampsOfOther,
+    /// Another process's operation has failed, or that process has ended before the operation was complete: the event that was
+    /// opened of it, and what waited for that, have this error.
+    #[error(
+        "process {0} has ended before its operation was complete, or the operation has failed there: what waited for it may \
+         have used unfinished data"
+    )]
+    ProducerFailed(u32),
     /// The device belongs to another driver than the context.
     #[error(
         "{0} is a device of another driver than the context: make the context of the device's driver"
@@ -390,6 +400,17 @@ impl Error {
             | Self::Pool { cause, .. } => cause.result(),
             Self::NotExecuted(cause) => cause.result(),
             _ => None,
+        }
+    }
+
+    /// Whether another process is the reason: [`ProducerFailed`](Self::ProducerFailed), also as the cause of this error.
+    #[must_use]
+    pub fn is_of_producer(&self) -> bool {
+        match self {
+            Self::ProducerFailed(_) => true,
+            Self::Operation { cause, .. } => cause.is_of_producer(),
+            Self::NotExecuted(cause) => cause.is_of_producer(),
+            _ => false,
         }
     }
 

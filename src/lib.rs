@@ -59,7 +59,7 @@ pub use device::{Device, Driver, MemoryState};
 pub use error::{Error, Result};
 pub use event::{Event, Timing};
 #[cfg(target_os = "linux")]
-pub use ipc::IpcHandle;
+pub use ipc::{IpcEventHandle, IpcHandle};
 pub use queue::{Completion, Operation, Queue, RawQueue, Rows, overlap, with_drops, without_drops};
 pub use runtime::Runtime;
 pub use usm::{DeviceMemory, HostMemory, Memory, SharedMemory, UsmKind};

@@ -35,7 +35,8 @@ create_exception!(
     zeusm.memory,
     IPCError,
     PyRuntimeError,
-    "Memory cannot be had from, or given to, another process; the message says why.
+    "Memory or an event cannot be had from, or given to, another process, or that process has not completed an operation that was
+waited for; the message says why.
 
 Examples
 --------
@@ -146,6 +147,7 @@ impl IntoException for Error {
     fn into_exception(self) -> PyErr {
         let message = format!("{self}");
         match self {
+            error if error.is_of_producer() => IPCError::new_err(message),
             Error::Allocation { cause, holders, .. } => {
                 let holders = attach(|py| stacks::describe(py, &holders));
                 let failure = USMAllocationError::new_err(format!("{message}{holders}"));

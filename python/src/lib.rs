@@ -81,7 +81,9 @@ mod _zeusm {
         history_state, history_stop, mem_get_info,
     };
     #[pymodule_export]
-    use super::ipc::{MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared, PyIpcHandle};
+    use super::ipc::{
+        MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared, PyIpcEventHandle, PyIpcHandle,
+    };
     #[pymodule_export]
     use super::machine::{gpu_nodes, group_limit};
     #[pymodule_export]

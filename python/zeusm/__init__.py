@@ -11,6 +11,7 @@ from zeusm._pickling import _array_from_pickle as _array_from_pickle
 from zeusm._zeusm import (
     _C_API,
     Event,
+    IPCEventHandle,
     LevelZeroError,
     PointerAttributes,
     Runtime,
@@ -32,6 +33,7 @@ from zeusm._zeusm import (
 __all__ = [
     "_C_API",
     "Event",
+    "IPCEventHandle",
     "LevelZeroError",
     "PointerAttributes",
     "Runtime",

@@ -1,6 +1,7 @@
 //! Events: the completion of operations, for the host and for other operations.
 
 mod pool;
+mod shared;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,6 +12,7 @@ use level_zero_sys as sys;
 use once_cell::race::OnceBox;
 
 pub(crate) use self::pool::EventPool;
+pub(crate) use self::shared::Shared;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -64,6 +66,8 @@ struct Inner {
     failure: OnceBox<Arc<Error>>,
     /// The number of its operation in the order of the pool's command list; 0 for a host task, and before the submission.
     number: AtomicU64,
+    /// The events of other processes that the operation waits for, with which it fails. Set before `is_submitted`.
+    foreign: OnceBox<Vec<Arc<dyn Shared>>>,
 }
 
 // SAFETY: events may be queried, waited for and signalled from any thread; the pool destroys the handle after `Inner`.
@@ -88,24 +92,38 @@ impl EventPool {
     pub(crate) fn take_at_once(self: &Arc<Self>) -> Result<Event> {
         let handle = self.take_handle()?;
         // From now on, the drop returns the event to the free list.
-        let event = Event(Arc::new(Owned::new(Inner {
+        let event = self.event(handle);
+        // SAFETY: the event has no other owner.
+        unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
+        Ok(event)
+    }
+
+    fn event(self: &Arc<Self>, handle: sys::ze_event_handle_t) -> Event {
+        Event(Arc::new(Owned::new(Inner {
             handle,
             pool: Arc::clone(self),
             is_submitted: AtomicBool::new(false),
             failure: OnceBox::new(),
             number: AtomicU64::new(0),
-        })));
-        // SAFETY: the event has no other owner.
-        unsafe { call!(self.context.library(), zeEventHostReset(handle)) }?;
-        Ok(event)
+            foreign: OnceBox::new(),
+        })))
     }
 }
 
 impl Event {
+    /// The completion of another process's operation, for the queue whose events `pool` has.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn opened(pool: &Arc<EventPool>, of: Arc<dyn Shared>) -> Self {
+        let event = pool.event(of.done());
+        let _ = event.0.foreign.set(Box::new(vec![of]));
+        event.0.is_submitted.store(true, Ordering::Release);
+        event
+    }
+
     /// Whether the operation is complete.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`]; [`Error::NotExecuted`].
+    /// [`Error::DeviceLost`]; [`Error::NotExecuted`]; [`Error::ProducerFailed`].
     pub fn is_complete(&self) -> Result<bool> {
         let done = self.query().map_err(|cause| self.cause(cause))?;
         if !done {
@@ -126,7 +144,11 @@ impl Event {
                 unsafe { call!(self.library(), zeEventQueryStatus(self.handle())) },
             )?;
         // An event is also signalled when the submission of its operation fails.
-        self.check_submission()?;
+        self.check_own()?;
+        // Before its end, the operation accesses its operands, although it has failed.
+        if done {
+            self.check_foreign()?;
+        }
         Ok(done)
     }
 
@@ -160,8 +182,9 @@ impl Event {
                 )
                 .map_err(|cause| self.cause(cause))?;
         // An event is also signalled when the submission of its operation fails.
-        self.check_submission()?;
+        self.check_own()?;
         if done {
+            self.check_foreign()?;
             return Ok(true);
         }
         let is_long = timeout.is_none_or(|limit| limit >= LONG_WAIT);
@@ -177,7 +200,10 @@ impl Event {
     /// lost device.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.query(), Ok(true) | Err(Error::NotExecuted { .. }))
+        matches!(
+            self.query(),
+            Ok(true) | Err(Error::NotExecuted { .. } | Error::ProducerFailed(_))
+        )
     }
 
     /// Whether it completes without the host: the device has the operation that signals it, or it is over.
@@ -256,11 +282,48 @@ impl Event {
     }
 
     /// Checks that its operation, or the submission, has not failed. An event that [is submitted](Self::is_submitted) without a
-    /// failure has none later. That of a parent process counts as complete.
+    /// failure has none later, unless its operation waits for another process's. That of a parent process counts as complete.
     ///
     /// # Errors
-    /// [`Error::NotExecuted`].
+    /// [`Error::NotExecuted`]; [`Error::ProducerFailed`].
     pub fn check_submission(&self) -> Result<()> {
+        self.check_own()?;
+        self.check_foreign()
+    }
+
+    /// Checks that no event of another process has failed that its operation waits for. It is final once the event is signalled.
+    fn check_foreign(&self) -> Result<()> {
+        if self.is_inherited() {
+            return Ok(());
+        }
+        self.foreign().try_for_each(|it| it.check())
+    }
+
+    fn foreign(&self) -> impl Iterator<Item = &Arc<dyn Shared>> {
+        self.0.foreign.get().into_iter().flatten()
+    }
+
+    /// Whether its operation may still fail with another process's.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn follows_others(&self) -> bool {
+        self.foreign().any(|it| !it.has_succeeded())
+    }
+
+    /// Has its operation, which is to be submitted behind those of `awaited`, fail with the events of other processes that these
+    /// wait for.
+    pub(crate) fn follow(&self, awaited: &[Self]) {
+        let of_awaited = awaited.iter().flat_map(Self::foreign);
+        let mut foreign: Vec<_> = of_awaited.filter(|it| !it.has_succeeded()).collect();
+        if foreign.is_empty() {
+            return;
+        }
+        foreign.sort_by_key(|it| it.done());
+        foreign.dedup_by_key(|it| it.done());
+        let foreign = foreign.into_iter().cloned().collect();
+        let _ = self.0.foreign.set(Box::new(foreign));
+    }
+
+    fn check_own(&self) -> Result<()> {
         match self.0.failure.get().filter(|_| !self.is_inherited()) {
             Some(cause) => Err(Error::NotExecuted(Arc::clone(cause))),
             None => Ok(()),
@@ -337,6 +400,9 @@ impl Event {
     fn ticks(&self) -> Result<(u64, u64)> {
         if self.is_inherited() {
             return Err(Error::TimestampsOfParent);
+        }
+        if self.0.is_opened() {
+            return Err(Error::TimestampsOfOther);
         }
         // The host signals the event of an operation that was not executed, which can give it a time.
         self.check_submission()?;
@@ -446,9 +512,19 @@ pub(crate) fn retry(call: impl Fn() -> Result<()>) -> Result<()> {
     }
 }
 
+impl Inner {
+    /// Whether it is the event of another process, which has the handle.
+    fn is_opened(&self) -> bool {
+        let mut foreign = self.foreign.get().into_iter().flatten();
+        foreign.any(|it| it.done() == self.handle)
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.pool.put_back(self.handle);
+        if !self.is_opened() {
+            self.pool.put_back(self.handle);
+        }
     }
 }
 

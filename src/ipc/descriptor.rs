@@ -1,5 +1,5 @@
-//! Descriptor passing: gets the memory's file descriptor from the process that owns the memory, over that process's socket, with
-//! the status of the export.
+//! Descriptor passing: gets the file descriptor of memory or of an event from the process that owns it, over that process's
+//! socket, with the status of the export.
 
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -18,28 +18,49 @@ use super::exports::{self, Status};
 use super::handle::IpcHandle;
 use super::identity::is_trusted;
 use super::imported_file::{self, ImportedFiles};
-use super::socket::{FORGED, FREED, LIVE, LIVE_WITH_DESCRIPTOR, check_client, name, peer_user};
+use super::socket::{
+    COMPLETE, FAILED, FORGED, FREED, LIVE, LIVE_WITH_DESCRIPTOR, check_client, name, peer_user,
+};
+use super::subject::Subject;
 
 /// The timeout of [`IpcHandle::open`] for the answer of the memory's owner, which may be busy.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A descriptor of another process's memory, if the driver uses one, and the lock under which it was received.
+/// The answer of the process that made a handle, and the lock under which it was received.
 pub struct Received {
+    /// The descriptor of the memory or of the event's pool, if the driver uses one.
     pub descriptor: Option<OwnedFd>,
+    /// Of an event of another process, what tells that this has ended.
+    pub lifeline: Option<OwnedFd>,
+    /// Whether it is an event that is complete, which has no descriptors.
+    pub is_complete: bool,
     pub files: MutexGuard<'static, ImportedFiles>,
 }
 
-/// The descriptor of a handle's memory. When this returns `Ok`, a trusted process has confirmed
-/// that it owns the memory and that it made the handle with this content. A signal ends the wait for it.
+/// The descriptors for a handle. When this returns `Ok`, a trusted process has confirmed that it owns what the handle names, and
+/// that it made the handle with this content. A signal ends the wait for it.
 ///
 /// # Errors
 /// [`Error::Forged`], [`Error::Untrusted`], [`Error::Freed`], [`Error::ExporterGone`], [`Error::Unreachable`],
-/// [`Error::Interrupted`], and [`Error::System`] when the system is short of a resource.
+/// [`Error::Interrupted`], [`Error::LevelZero`] for an event whose operation has failed, and [`Error::System`] when the system is
+/// short of a resource.
 pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
     if exports::is_own(handle) {
         let files = imported_file::lock();
-        let descriptor = duplicate(handle, &files)?;
-        return Ok(Received { descriptor, files });
+        let found = exports::find(handle, &files)?;
+        let (is_complete, descriptor) = match found {
+            Status::Forged => return Err(Error::Forged(handle.process)),
+            Status::Freed => return Err(Error::Freed(handle.process)),
+            Status::Failed => return Err(has_failed(handle.process)),
+            Status::Complete => (true, None),
+            Status::Live(descriptor) => (false, descriptor),
+        };
+        return Ok(Received {
+            descriptor,
+            lifeline: None,
+            is_complete,
+            files,
+        });
     }
     let process = handle.process;
     let failed = |cause| explain(process, cause);
@@ -54,29 +75,35 @@ pub fn receive(handle: &IpcHandle) -> Result<Received, Error> {
     (&stream).write_all(&handle.to_bytes()).map_err(failed)?;
     wait_readable(&stream).map_err(failed)?;
     let files = imported_file::lock();
-    let descriptor = match read(&stream).map_err(failed)? {
+    let (status, descriptors) = read(&stream).map_err(failed)?;
+    let mut descriptors = descriptors.into_iter();
+    let is_event = handle.subject == Subject::Event;
+    let lifeline = if is_event { descriptors.next() } else { None };
+    let descriptor = match (status, descriptors.next()) {
         (FORGED, None) => return Err(Error::Forged(process)),
         (FREED, None) => return Err(Error::Freed(process)),
-        (LIVE, None) => None,
+        (FAILED, None) => return Err(has_failed(process)),
+        (COMPLETE | LIVE, None) => None,
         (LIVE_WITH_DESCRIPTOR, Some(descriptor)) => Some(descriptor),
         _ => return Err(failed(io::ErrorKind::InvalidData.into())),
     };
-    Ok(Received { descriptor, files })
+    let is_complete = status == COMPLETE;
+    Ok(Received {
+        descriptor,
+        lifeline,
+        is_complete,
+        files,
+    })
 }
 
-/// The descriptor of memory of this process.
-fn duplicate(handle: &IpcHandle, files: &ImportedFiles) -> Result<Option<OwnedFd>, Error> {
-    let process = handle.process;
-    match exports::find(handle, files)? {
-        Status::Forged => Err(Error::Forged(process)),
-        Status::Freed => Err(Error::Freed(process)),
-        Status::Live(descriptor) => Ok(descriptor),
-    }
+/// The error for an event whose operation has failed in its process.
+fn has_failed(process: u32) -> Error {
+    crate::error::Error::ProducerFailed(process).into()
 }
 
 fn shortage(cause: io::Error) -> Error {
     Error::System {
-        what: "cannot get a descriptor of the memory from its owner",
+        what: "cannot get a descriptor from the process that made the IPC handle",
         cause,
     }
 }
@@ -111,9 +138,9 @@ fn wait_readable(stream: &UnixStream) -> io::Result<()> {
 }
 
 /// The answer of the server.
-fn read(stream: &UnixStream) -> io::Result<(u8, Option<OwnedFd>)> {
+fn read(stream: &UnixStream) -> io::Result<(u8, Vec<OwnedFd>)> {
     let mut status = [u8::MAX];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
     let received = rustix::io::retry_on_intr(|| {
@@ -124,21 +151,22 @@ fn read(stream: &UnixStream) -> io::Result<(u8, Option<OwnedFd>)> {
             flags,
         )
     })?;
-    let descriptor = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
-    match (received.bytes, status, descriptor) {
-        (0, ..) => Err(io::Error::new(
-            io::ErrorKind::UnexpectedEof,
-            "it closed the connection without an answer",
-        )),
-        // The kernel drops a descriptor when this process has no free number for it.
-        (_, [LIVE_WITH_DESCRIPTOR], None) if received.flags.contains(ReturnFlags::CTRUNC) => {
-            Err(Errno::MFILE.into())
+    let mut descriptors = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
         }
-        (_, [status], descriptor) => Ok((status, descriptor)),
     }
+    if received.bytes == 0 {
+        let reason = "it closed the connection without an answer";
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, reason));
+    }
+    // The kernel drops a descriptor when this process has no free number for it.
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(Errno::MFILE.into());
+    }
+    let [status] = status;
+    Ok((status, descriptors))
 }
 
 #[cfg(test)]

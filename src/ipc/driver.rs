@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -14,6 +14,7 @@ use zeusm_process::{FIRST_DESCRIPTOR, FileId};
 use super::Error;
 use super::driver_descriptor::DriverDescriptor;
 use super::identity;
+use super::subject::Subject;
 use crate::call::last_error;
 use crate::context::Context;
 use crate::device::Device;
@@ -22,14 +23,14 @@ use crate::device::Driver;
 /// The most descriptors that are passed to the driver for one opening.
 const ATTEMPTS: u32 = 8;
 
-/// Whether a driver supports IPC of memory, and the system allows it: of the CPU runtime, the system may forbid a call that
+/// Whether a driver supports IPC of the subject, and the system allows it: of the CPU runtime, the system may forbid a call that
 /// it needs, and every handle has the machine's identity. A shortage does not count, as it may pass.
 ///
 /// # Errors
 /// [`crate::error::Error::Call`] with the driver's result.
 ///
 /// Source: Level Zero specification, `zeDriverGetIpcProperties`.
-pub fn is_supported(driver: &Driver) -> crate::error::Result<bool> {
+pub fn is_supported(driver: &Driver, subject: Subject) -> crate::error::Result<bool> {
     let mut properties = sys::structure::<sys::ze_driver_ipc_properties_t>();
     // SAFETY: the driver lives as long as the process, and the structure names its type.
     unsafe {
@@ -38,7 +39,7 @@ pub fn is_supported(driver: &Driver) -> crate::error::Result<bool> {
             zeDriverGetIpcProperties(driver.handle(), &mut properties)
         )
     }?;
-    let is_supported = properties.flags & sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0 != 0;
+    let is_supported = properties.flags & subject.flag() != 0;
     Ok(is_supported && identity::boot_id().is_ok())
 }
 
@@ -61,39 +62,32 @@ impl DriverHandle {
         Ok(Self(handle.data.map(|byte| byte as u8)))
     }
 
-    /// Maps the memory; `received` is the handle's descriptor in this process, which made the handle if `is_own`.
+    /// Calls `open` with the handle for this process, in which `received` is its descriptor, and which made it if `is_own`.
     ///
     /// Older drivers of Intel interpret the number in the handle as a descriptor of this process, newer ones as one of the
     /// exporting process unless it was changed, which may name another file by now. So it is changed, to a higher one. In the
     /// exporting process, Intel's driver refuses the numbers of descriptors that it has exported and closed, so that other
     /// ones are tried.
-    ///
-    /// # Safety
-    /// A driver of the same kind, in a trusted process, must have made the handle, with `received` as its descriptor:
-    /// drivers do not check the other bytes.
-    pub unsafe fn open(
+    pub fn open<T>(
         &self,
-        context: &Context,
-        device: &Device,
         received: Option<OwnedFd>,
         is_own: bool,
-    ) -> Result<usize, Error> {
+        open: impl Fn(&Self) -> crate::error::Result<T>,
+    ) -> Result<T, Error> {
         let Some(received) = received else {
-            // SAFETY: the caller guarantees the validity of the handle.
-            return Ok(unsafe { self.map(context, device) }?);
+            return Ok(open(self)?);
         };
         let system = |cause| Error::System {
-            what: "cannot duplicate the descriptor of the memory",
+            what: "cannot duplicate the descriptor of the handle",
             cause,
         };
         let number = self.descriptor().saturating_add(1);
         let mut passed = DriverDescriptor::new(received, number).map_err(system)?;
         let mut attempts = if is_own { ATTEMPTS } else { 1 };
         loop {
-            // SAFETY: as above.
-            let mapped = unsafe { self.with_descriptor(passed.number()).map(context, device) };
+            let opened = open(&self.with_descriptor(passed.number()));
             attempts -= 1;
-            match mapped {
+            match opened {
                 Err(error) if attempts > 0 && is_invalid(&error) => {
                     // Further each time: the numbers of one process lie together.
                     let distance = 1 << (ATTEMPTS - attempts);
@@ -103,16 +97,17 @@ impl DriverHandle {
                     };
                     passed = other;
                 }
-                mapped => return Ok(mapped?),
+                opened => return Ok(opened?),
             }
         }
     }
 
-    /// Maps the memory by the handle as it is.
+    /// Maps the memory by the handle as it is, with which [`open`](Self::open) has called.
     ///
     /// # Safety
-    /// As for [`open`](Self::open).
-    unsafe fn map(&self, context: &Context, device: &Device) -> crate::error::Result<usize> {
+    /// A driver of the same kind, in a trusted process, must have made the handle, with this descriptor: drivers do not check the
+    /// other bytes.
+    pub unsafe fn map(&self, context: &Context, device: &Device) -> crate::error::Result<usize> {
         let mut pointer = ptr::null_mut();
         // SAFETY: context and device are alive, and the caller guarantees the validity of the handle.
         unsafe {
@@ -143,6 +138,14 @@ impl DriverHandle {
     /// The descriptor's file in this process, if the number is that of a descriptor.
     pub fn file(&self) -> Option<FileId> {
         FileId::of(self.borrowed()?)
+    }
+
+    /// Closes the descriptor, which the driver has forgotten, if it is still that of `file`.
+    pub fn close(&self, file: FileId) {
+        if self.file() == Some(file) {
+            // SAFETY: the descriptor is the driver's, which uses it no more.
+            drop(unsafe { OwnedFd::from_raw_fd(self.descriptor()) });
+        }
     }
 
     /// A duplicate of that descriptor in this process, if it is one.
@@ -197,15 +200,21 @@ pub unsafe fn close(context: &Context, pointer: usize) {
 
 /// The error for a driver's refusal of an allocation of `size` bytes. Drivers use few result codes, so this checks for a
 /// shortage of the kernel's resources.
-pub fn explain(device: &Device, size: usize, cause: crate::error::Error) -> Error {
+pub fn explain(
+    device: &Device,
+    subject: Subject,
+    size: usize,
+    cause: crate::error::Error,
+) -> Error {
     // This comes first, as the driver describes its last failure only.
     let description = last_error(device.driver().library(), device.driver().handle());
     if let Some(cause) = shortage(size) {
-        let what = "the Level Zero driver cannot share the memory, as the kernel refuses a file for it (memfd_create)";
+        let what = "the Level Zero driver cannot share memory or events, as the kernel refuses a file for it (memfd_create)";
         return Error::System { what, cause };
     }
-    match is_supported(device.driver()) {
+    match is_supported(device.driver(), subject) {
         Ok(false) => Error::Unsupported {
+            what: subject.name(),
             device: device.to_string(),
             description,
         },

@@ -1,10 +1,10 @@
-//! The errors of memory between processes.
+//! The errors of memory and events between processes.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// Why memory cannot be exported, or a handle cannot be opened.
+/// Why memory or an event cannot be exported, or a handle cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -54,8 +54,8 @@ pub enum Error {
     Forged(u32),
     /// The process that made the handle belongs to another user, which is not trusted.
     #[error(
-        "the memory of the IPC handle belongs to process {process} of user {user}: only memory of the same user's and \
-         of root's processes can be opened"
+        "the IPC handle belongs to process {process} of user {user}: only those of the same user's and of root's processes can \
+         be opened"
     )]
     Untrusted {
         /// The process that the handle names.
@@ -65,19 +65,19 @@ pub enum Error {
     },
     /// The owner has freed the memory, or closed its descriptors, as daemons close all.
     #[error(
-        "the memory of the IPC handle has been freed by its owner, process {0}, or that process has closed the memory's \
-         file descriptors"
+        "what the IPC handle names has been freed by its owner, process {0}, or that process has closed the file descriptors \
+         of it"
     )]
     Freed(u32),
     /// No process listens at the socket that the handle names.
     #[error(
-        "process {0}, which owned the memory of the IPC handle, is gone: no process listens at its socket (or it is in a \
+        "process {0}, which made the IPC handle, is gone: no process listens at its socket (or it is in a \
          container with another network namespace, or has closed all its descriptors, as daemons do)"
     )]
     ExporterGone(u32),
     /// The process that owns the memory does not answer.
     #[error(
-        "cannot get the memory's file descriptor from process {process} over its socket: {cause}"
+        "cannot get the file descriptor for the IPC handle from process {process} over its socket: {cause}"
     )]
     Unreachable {
         /// The process.
@@ -121,9 +121,11 @@ pub enum Error {
          memory's buffer when the mapping is closed; use the memory itself, or open it in another process"
     )]
     OwnMemory(String),
-    /// The driver does not support IPC of memory.
-    #[error("the Level Zero driver of {device} does not support memory between processes{}", in_parentheses(.description))]
+    /// The driver does not support IPC of memory, or of events.
+    #[error("the Level Zero driver of {device} does not support {what} between processes{}", in_parentheses(.description))]
     Unsupported {
+        /// What it does not support.
+        what: &'static str,
         /// The device's name.
         device: String,
         /// The driver's description of its last error, if it has one.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::exports::Exported;
 use super::handle::IpcHandle;
 use super::socket::Token;
+use super::subject::Subject;
 use super::{Error, exports, identity, server};
 use crate::context::Context;
 use crate::device::Device;
@@ -113,7 +114,7 @@ impl Export {
                 boot,
                 device: device.uuid(),
                 process: std::process::id(),
-                kind: memory.kind,
+                subject: Subject::Memory(memory.kind),
                 token,
                 export: self.0,
                 driver_handle: exported.driver_handle,

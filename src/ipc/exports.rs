@@ -11,6 +11,7 @@ use super::authentication::Key;
 use super::driver::{self, DriverHandle};
 use super::handle::IpcHandle;
 use super::imported_file::ImportedFiles;
+use super::subject::Subject;
 use super::{Error, imported_file};
 use crate::context::Context;
 use crate::device::Device;
@@ -23,6 +24,19 @@ struct Exports {
     live: HashMap<u64, usize>,
     /// By first address.
     exported: HashMap<usize, Exported>,
+    /// By the random ids of the exports, until the event is complete.
+    events: HashMap<u64, EventExport>,
+}
+
+/// An exported event that is not complete.
+enum EventExport {
+    Live {
+        driver_handle: DriverHandle,
+        /// The descriptor's file, if the driver uses one.
+        file: Option<FileId>,
+    },
+    /// Its operation has failed.
+    Failed,
 }
 
 /// An allocation of the driver's that is exported as a whole: a pool's slab, of which blocks are exported, is one.
@@ -46,6 +60,10 @@ pub enum Status {
     Freed,
     /// The export is live; a duplicate of the descriptor, if the driver uses one.
     Live(Option<OwnedFd>),
+    /// The event is complete.
+    Complete,
+    /// The event's operation has failed.
+    Failed,
 }
 
 /// Empty in a fork's child, which has exports of its own.
@@ -72,8 +90,9 @@ pub fn insert(context: &Context, device: &Device, address: usize) -> Result<u64,
     let exported = match exports.exported.entry(base) {
         Entry::Occupied(known) => known.into_mut(),
         Entry::Vacant(place) => {
-            let driver_handle = DriverHandle::get(context, base)
-                .map_err(|cause| driver::explain(device, memory.size, cause))?;
+            let driver_handle = DriverHandle::get(context, base).map_err(|cause| {
+                driver::explain(device, Subject::Memory(memory.kind), memory.size, cause)
+            })?;
             place.insert(Exported {
                 context: context.clone(),
                 driver_handle,
@@ -123,6 +142,39 @@ pub fn handle(
     Ok(is_open.then(|| make(exported).authenticated(&key)))
 }
 
+/// Exports the event pool with this handle, whose descriptor has the file; returns the export's id.
+///
+/// # Errors
+/// [`Error::System`] when the system has no random numbers.
+pub fn insert_event(driver_handle: DriverHandle, file: Option<FileId>) -> Result<u64, Error> {
+    let id = u64::from_ne_bytes(random()?);
+    let export = EventExport::Live {
+        driver_handle,
+        file,
+    };
+    own_exports()?.lock().events.insert(id, export);
+    Ok(id)
+}
+
+/// Ends the export of an event, which is signalled.
+pub fn end_event(id: u64, has_failed: bool) {
+    let Some(exports) = EXPORTS.get() else { return };
+    let mut exports = exports.lock();
+    if has_failed {
+        exports.events.insert(id, EventExport::Failed);
+    } else {
+        exports.events.remove(&id);
+    }
+}
+
+/// The handle of an event, authenticated.
+///
+/// # Errors
+/// [`Error::System`] when the system has no random numbers.
+pub fn event_handle(handle: IpcHandle) -> Result<IpcHandle, Error> {
+    Ok(handle.authenticated(&own_exports()?.lock().key))
+}
+
 /// The status of the export that a handle names. The memory is not freed meanwhile: its owner removes the export before.
 ///
 /// # Errors
@@ -131,6 +183,21 @@ pub fn find(handle: &IpcHandle, files: &ImportedFiles) -> Result<Status, Error> 
     let mut own = own_exports()?.lock();
     if !handle.is_authenticated_by(&own.key) {
         return Ok(Status::Forged);
+    }
+    if handle.subject == Subject::Event {
+        return match own.events.get(&handle.export) {
+            Some(EventExport::Live { file: None, .. }) => Ok(Status::Live(None)),
+            Some(EventExport::Live {
+                driver_handle,
+                file: Some(file),
+            }) => {
+                let descriptor = duplicate(driver_handle, *file)?;
+                Ok(descriptor.map_or(Status::Freed, |it| Status::Live(Some(it))))
+            }
+            Some(EventExport::Failed) => Ok(Status::Failed),
+            // Nobody else can have made the handle, and exports end when the event is complete.
+            None => Ok(Status::Complete),
+        };
     }
     let descriptor = match own.of(handle.export) {
         Some(exported) => exported.descriptor(files)?,
@@ -150,6 +217,7 @@ impl Exports {
             key: Key(random()?),
             live: HashMap::new(),
             exported: HashMap::new(),
+            events: HashMap::new(),
         })
     }
 
@@ -174,15 +242,18 @@ impl Exported {
                 Err(_) => return Ok(None),
             }
         }
-        let duplicate = self.driver_handle.duplicate().map_err(|cause| {
-            let what = "cannot duplicate the descriptor of the memory";
-            Error::System { what, cause }
-        })?;
-        // The number may be that of another file by now.
-        Ok(duplicate
-            .filter(|it| FileId::of(it) == Some(file))
-            .map(Some))
+        Ok(duplicate(&self.driver_handle, file)?.map(Some))
     }
+}
+
+/// A duplicate of a handle's descriptor; `None` when the program has closed it.
+fn duplicate(handle: &DriverHandle, file: FileId) -> Result<Option<OwnedFd>, Error> {
+    let duplicate = handle.duplicate().map_err(|cause| {
+        let what = "cannot duplicate the descriptor of the handle";
+        Error::System { what, cause }
+    })?;
+    // The number may be that of another file by now.
+    Ok(duplicate.filter(|it| FileId::of(it) == Some(file)))
 }
 
 /// Random bytes that no other process can guess.

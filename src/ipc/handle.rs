@@ -3,16 +3,18 @@
 use super::Error;
 use super::authentication::{Key, Tag};
 use super::driver::DriverHandle;
+use super::subject::Subject;
 use crate::usm::UsmKind;
 
-/// Identifies a range of an allocation to other processes of the machine.
+/// Identifies a range of an allocation to other processes of the machine; in an [`IpcEventHandle`](super::IpcEventHandle), an
+/// event, without a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IpcHandle {
     /// The machine's boot id.
     pub(super) boot: [u8; 16],
     pub(super) device: [u8; 16],
     pub(super) process: u32,
-    pub(super) kind: UsmKind,
+    pub(super) subject: Subject,
     /// Names the exporting process's socket.
     pub(super) token: [u8; 16],
     /// The random id of the export there.
@@ -58,7 +60,11 @@ impl IpcHandle {
     /// The kind of memory.
     #[must_use]
     pub fn kind(&self) -> UsmKind {
-        self.kind
+        match self.subject {
+            Subject::Memory(kind) => kind,
+            // That of the event's state.
+            Subject::Event => UsmKind::Host,
+        }
     }
 
     /// Level Zero's id of the allocation in the exporting process.
@@ -114,7 +120,7 @@ impl IpcHandle {
         writer.put(self.process.to_le_bytes());
         writer.put(self.boot);
         writer.put(self.device);
-        writer.put([kind_number(self.kind), 0, 0, 0]);
+        writer.put([self.subject.number(), 0, 0, 0]);
         writer.put(self.token);
         writer.put(self.export.to_le_bytes());
         writer.put(self.driver_handle.0);
@@ -131,6 +137,18 @@ impl IpcHandle {
     /// # Errors
     /// [`Error::Malformed`] and [`Error::Version`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let handle = Self::parse(bytes)?;
+        match handle.subject {
+            Subject::Memory(_) => Ok(handle),
+            Subject::Event => Err(Error::Malformed {
+                length: bytes.len(),
+                reason: "they are the handle of an event, not of memory",
+            }),
+        }
+    }
+
+    /// Parses the bytes of a handle of memory or of an event.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let malformed = |reason| Error::Malformed {
             length: bytes.len(),
             reason,
@@ -158,7 +176,8 @@ impl IpcHandle {
             .filter(|handle| handle.process.cast_signed() > 0)
             .ok_or_else(|| malformed("a field has an invalid value"))?;
         let end = handle.offset.checked_add(handle.size);
-        if handle.size == 0 || end.is_none_or(|end| end > handle.allocation_size) {
+        let is_empty = handle.size == 0 && handle.subject != Subject::Event;
+        if is_empty || end.is_none_or(|end| end > handle.allocation_size) {
             return Err(malformed("the range is not inside the allocation"));
         }
         Ok(handle)
@@ -168,14 +187,14 @@ impl IpcHandle {
     fn fields(reader: &mut Reader<'_>) -> Option<Self> {
         let process = reader.u32()?;
         let (boot, device) = (reader.take()?, reader.take()?);
-        let [kind, 0, 0, 0] = reader.take()? else {
+        let [subject, 0, 0, 0] = reader.take()? else {
             return None;
         };
         Some(Self {
             boot,
             device,
             process,
-            kind: kind_of(kind)?,
+            subject: Subject::of(subject)?,
             token: reader.take()?,
             export: reader.u64()?,
             driver_handle: DriverHandle(reader.take()?),
@@ -186,20 +205,6 @@ impl IpcHandle {
             tag: reader.take()?,
         })
     }
-}
-
-fn kind_number(kind: UsmKind) -> u8 {
-    match kind {
-        UsmKind::Host => 1,
-        UsmKind::Device => 2,
-        UsmKind::Shared => 3,
-    }
-}
-
-fn kind_of(number: u8) -> Option<UsmKind> {
-    [UsmKind::Host, UsmKind::Device, UsmKind::Shared]
-        .into_iter()
-        .find(|kind| kind_number(*kind) == number)
 }
 
 struct Writer(Vec<u8>);

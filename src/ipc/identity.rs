@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::Error;
+use crate::device::Device;
 
 /// [`zeusm_process::boot_id`], with an error that says what it is for.
 pub fn boot_id() -> Result<[u8; 16], Error> {
@@ -12,8 +13,30 @@ pub fn boot_id() -> Result<[u8; 16], Error> {
     })
 }
 
+/// Checks that a handle with these identities was made on this machine, for this device.
+///
+/// # Errors
+/// [`Error::AnotherMachine`] and [`Error::AnotherDevice`].
+pub fn check(boot: [u8; 16], uuid: [u8; 16], device: &Device) -> Result<(), Error> {
+    let own = boot_id()?;
+    if boot != own {
+        return Err(Error::AnotherMachine {
+            theirs: format_uuid(boot),
+            ours: format_uuid(own),
+        });
+    }
+    if uuid != device.uuid() {
+        return Err(Error::AnotherDevice {
+            theirs: format_uuid(uuid),
+            ours: format_uuid(device.uuid()),
+            name: device.to_string(),
+        });
+    }
+    Ok(())
+}
+
 /// A UUID in its textual form.
-pub fn format_uuid(bytes: [u8; 16]) -> String {
+fn format_uuid(bytes: [u8; 16]) -> String {
     let mut text = String::new();
     for (index, byte) in bytes.iter().enumerate() {
         if [4, 6, 8, 10].contains(&index) {

@@ -11,10 +11,9 @@ use zeusm_process::{FileId, Local, Mutex, Owned};
 
 use super::descriptor::Received;
 use super::handle::{AllocationKey, IpcHandle};
-use super::identity::{self, format_uuid};
 use super::imported_file::{self, DroppedMapping, FileKey};
 use super::mapped_range::MappedRange;
-use super::{Error, descriptor, driver, exports};
+use super::{Error, descriptor, driver, exports, identity};
 use crate::context::Context;
 use crate::device::Device;
 use crate::pool;
@@ -65,20 +64,7 @@ impl IpcHandle {
 
     fn open_at_once(&self, context: &Context, device: &Device) -> Result<Mapping, Error> {
         context.check_driver_of(device)?;
-        let boot = identity::boot_id()?;
-        if self.boot != boot {
-            return Err(Error::AnotherMachine {
-                theirs: format_uuid(self.boot),
-                ours: format_uuid(boot),
-            });
-        }
-        if self.device != device.uuid() {
-            return Err(Error::AnotherDevice {
-                theirs: format_uuid(self.device),
-                ours: format_uuid(device.uuid()),
-                name: device.to_string(),
-            });
-        }
+        identity::check(self.boot, self.device, device)?;
         // The owner is also queried when a mapping exists, as it may have freed the memory, and the handle may be forged.
         let received = descriptor::receive(self)?;
         if exports::is_own(self) && !imported_file::is_recognised(device.driver())? {
@@ -96,7 +82,7 @@ impl IpcHandle {
         Ok(Mapping {
             pointer: mapped.pointer + self.offset(),
             size: self.size(),
-            exported_kind: self.kind,
+            exported_kind: self.kind(),
             mapped,
         })
     }
@@ -192,13 +178,12 @@ impl DriverMapping {
         device: &Device,
         received: Option<OwnedFd>,
     ) -> Result<usize, Error> {
-        // SAFETY: `descriptor::receive` has verified that the handle's process made it with this content, provided this
-        // descriptor and is trusted. Its driver is of the same kind, as it has the same device on the same machine.
-        let opened = unsafe {
-            let is_own = exports::is_own(handle);
-            let of_driver = &handle.driver_handle;
-            of_driver.open(context, device, received, is_own)
-        };
+        let is_own = exports::is_own(handle);
+        let opened = handle.driver_handle.open(received, is_own, |it| {
+            // SAFETY: `descriptor::receive` has verified that the handle's process made it with this content, provided this
+            // descriptor and is trusted. Its driver is of the same kind, as it has the same device on the same machine.
+            unsafe { it.map(context, device) }
+        });
         opened.map_err(|error| match error {
             // The CPU runtime's result for memory that its owner has freed.
             Error::LevelZero(cause)
@@ -206,7 +191,7 @@ impl DriverMapping {
             {
                 Error::Freed(handle.process)
             }
-            Error::LevelZero(cause) => driver::explain(device, 0, cause),
+            Error::LevelZero(cause) => driver::explain(device, handle.subject, 0, cause),
             error => error,
         })
     }

@@ -30,22 +30,46 @@ mod descriptor;
 mod driver;
 mod driver_descriptor;
 mod error;
+mod event_handle;
 mod export;
 mod exports;
 mod handle;
 mod identity;
 mod imported_file;
+mod lifeline;
 mod mapped_range;
 mod mapping;
 mod server;
+mod shared_event;
 mod socket;
+mod subject;
 #[cfg(test)]
 mod tests;
 
 pub use descriptor::ANSWER_TIMEOUT;
-pub use driver::is_supported;
 pub use error::Error;
+pub use event_handle::IpcEventHandle;
 pub use export::Export;
 pub use handle::IpcHandle;
 pub use mapped_range::is_mapped;
 pub use mapping::Mapping;
+
+use crate::device::Driver;
+use crate::usm::UsmKind;
+use subject::Subject;
+
+/// Whether memory can be exported: the driver supports it, and the system allows it. A shortage does not count, as it may pass.
+///
+/// # Errors
+/// [`crate::Error::Call`] with the driver's result.
+pub fn is_supported(driver: &Driver) -> crate::Result<bool> {
+    driver::is_supported(driver, Subject::Memory(UsmKind::Device))
+}
+
+/// As [`is_supported`], for events.
+///
+/// # Errors
+/// As there.
+pub fn are_events_supported(driver: &Driver) -> crate::Result<bool> {
+    driver::is_supported(driver, Subject::Event)
+}

@@ -1,8 +1,8 @@
 //! The exporting process's server: a thread that passes descriptors over a Unix socket.
 
-use std::io::{self, IoSlice, Read};
+use std::io::{self, IoSlice, PipeReader, PipeWriter, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::Arc;
@@ -15,8 +15,10 @@ use zeusm_process::{AtFork, ForkLock, OwnDescriptor, at_fork};
 use super::exports::{self, Status};
 use super::handle::IpcHandle;
 use super::socket::{
-    FORGED, FREED, LIVE, LIVE_WITH_DESCRIPTOR, Token, check_client, name, peer_user,
+    COMPLETE, FAILED, FORGED, FREED, LIVE, LIVE_WITH_DESCRIPTOR, Token, check_client, name,
+    peer_user,
 };
+use super::subject::Subject;
 use super::{Error, imported_file};
 
 /// The timeout for one connection, which blocks the others meanwhile.
@@ -44,11 +46,14 @@ extern "C" fn child() {
         return;
     };
     // The other owner is on the stack of a thread that the child does not have.
-    if let Err(shared) = Arc::try_unwrap(listener)
-        && shared.socket.get().is_some()
-    {
-        // SAFETY: the descriptor is the socket's, and its owner is never dropped.
-        unsafe { libc::close(shared.socket.number()) };
+    if let Err(shared) = Arc::try_unwrap(listener) {
+        let socket = shared.socket.get().map(AsFd::as_fd);
+        let ends = shared.lifeline.get().map(AsFd::as_fd);
+        let ends = ends.into_iter().chain(shared.given.get().map(AsFd::as_fd));
+        for open in ends.chain(socket) {
+            // SAFETY: the descriptor is the listener's, and its owner is never dropped.
+            unsafe { libc::close(open.as_raw_fd()) };
+        }
         std::mem::forget(shared);
     }
 }
@@ -58,6 +63,10 @@ at_fork!(Some(prepare), Some(parent), Some(child));
 struct Listener {
     token: Token,
     socket: OwnDescriptor<UnixListener>,
+    /// The end of a pipe that closes when this process ends, or executes another program, and the other end, of which the
+    /// processes that open its events get a duplicate.
+    lifeline: OwnDescriptor<PipeWriter>,
+    given: OwnDescriptor<PipeReader>,
 }
 
 impl Listener {
@@ -66,7 +75,7 @@ impl Listener {
         while let Some(socket) = self.socket.get() {
             match socket.accept() {
                 // After a failure the client sees the end of the stream, and reports that.
-                Ok((stream, _)) => drop(answer(&stream)),
+                Ok((stream, _)) => drop(self.answer(&stream)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => thread::sleep(RETRY_DELAY),
             }
@@ -97,44 +106,64 @@ pub fn start() -> Result<Token, Error> {
 fn begin(token: Token) -> io::Result<Arc<Listener>> {
     let address = SocketAddr::from_abstract_name(name(token))?;
     let socket = OwnDescriptor::new(UnixListener::bind_addr(&address)?)?;
-    let listener = Arc::new(Listener { token, socket });
+    let (given, lifeline) = io::pipe()?;
+    let listener = Arc::new(Listener {
+        token,
+        socket,
+        lifeline: OwnDescriptor::new(lifeline)?,
+        given: OwnDescriptor::new(given)?,
+    });
     let own = Arc::clone(&listener);
     let thread = thread::Builder::new().name("zeusm-ipc".to_owned());
     thread.spawn(move || own.serve())?;
     Ok(listener)
 }
 
-fn answer(mut stream: &UnixStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    check_client(rustix::process::geteuid(), peer_user(stream)?)?;
-    let mut bytes = [0; IpcHandle::LENGTH];
-    stream.read_exact(&mut bytes)?;
-    let Ok(handle) = IpcHandle::from_bytes(&bytes) else {
-        return send(stream, FORGED, None);
-    };
-    loop {
-        // Until the duplicate is closed.
-        let files = imported_file::lock();
-        match exports::find(&handle, &files) {
-            Ok(Status::Forged) => return send(stream, FORGED, None),
-            Ok(Status::Freed) => return send(stream, FREED, None),
-            Ok(Status::Live(None)) => return send(stream, LIVE, None),
-            Ok(Status::Live(Some(descriptor))) => {
-                return send(stream, LIVE_WITH_DESCRIPTOR, Some(descriptor));
+impl Listener {
+    fn answer(&self, mut stream: &UnixStream) -> io::Result<()> {
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        check_client(rustix::process::geteuid(), peer_user(stream)?)?;
+        let mut bytes = [0; IpcHandle::LENGTH];
+        stream.read_exact(&mut bytes)?;
+        let Ok(handle) = IpcHandle::parse(&bytes) else {
+            return send(stream, FORGED, &[]);
+        };
+        loop {
+            // Until the duplicate is closed.
+            let files = imported_file::lock();
+            match exports::find(&handle, &files) {
+                Ok(Status::Forged) => return send(stream, FORGED, &[]),
+                Ok(Status::Freed) => return send(stream, FREED, &[]),
+                Ok(Status::Complete) => return send(stream, COMPLETE, &[]),
+                Ok(Status::Failed) => return send(stream, FAILED, &[]),
+                Ok(Status::Live(descriptor)) => {
+                    let lifeline = match (handle.subject, self.given.get()) {
+                        (Subject::Memory(_), _) => None,
+                        (Subject::Event, Some(given)) => Some(given.as_fd()),
+                        // Nothing would tell the end of this process.
+                        (Subject::Event, None) => return send(stream, FREED, &[]),
+                    };
+                    let status = match descriptor {
+                        None => LIVE,
+                        Some(_) => LIVE_WITH_DESCRIPTOR,
+                    };
+                    let descriptor = descriptor.as_ref().map(AsFd::as_fd);
+                    let sent: Vec<_> = lifeline.into_iter().chain(descriptor).collect();
+                    return send(stream, status, &sent);
+                }
+                Err(_) => drop(files),
             }
-            Err(_) => drop(files),
+            thread::sleep(RETRY_DELAY);
         }
-        thread::sleep(RETRY_DELAY);
     }
 }
 
-fn send(stream: &UnixStream, status: u8, descriptor: Option<OwnedFd>) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+fn send(stream: &UnixStream, status: u8, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let descriptors = descriptor.as_ref().map(AsFd::as_fd);
-    if descriptors.is_some() {
-        control.push(SendAncillaryMessage::ScmRights(descriptors.as_slice()));
+    if !descriptors.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(descriptors));
     }
     let status = [status];
     let content = [IoSlice::new(&status)];

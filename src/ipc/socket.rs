@@ -18,6 +18,10 @@ pub const LIVE: u8 = 1;
 pub const LIVE_WITH_DESCRIPTOR: u8 = 2;
 /// The process did not make the handle, or not with this content.
 pub const FORGED: u8 = 3;
+/// The event is complete.
+pub const COMPLETE: u8 = 4;
+/// The event's operation has failed.
+pub const FAILED: u8 = 5;
 
 /// The name of a socket. It is no secret, as /proc/net/unix lists it: the server checks each client's user, and
 /// the tag of each handle.

@@ -11,17 +11,15 @@ use super::authentication::Key;
 use super::driver::{self, DriverHandle};
 use super::driver_descriptor::DriverDescriptor;
 use super::identity::is_trusted;
+use super::subject::Subject;
 use super::{Error, IpcHandle, exports};
 use crate::pool::{Options, Pool};
 use crate::usm::{Allocation, LevelZeroProvider, UsmKind};
 use crate::{Context, Runtime};
 
-fn kinds() -> impl Strategy<Value = UsmKind> {
-    prop_oneof![
-        Just(UsmKind::Host),
-        Just(UsmKind::Device),
-        Just(UsmKind::Shared)
-    ]
+fn kinds() -> impl Strategy<Value = Subject> {
+    let kinds = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
+    prop::sample::select(kinds.map(Subject::Memory).to_vec())
 }
 
 prop_compose! {
@@ -30,7 +28,7 @@ prop_compose! {
         device: [u8; 16],
         process in 1..i32::MAX.cast_unsigned(),
         descriptor in 0..i32::MAX,
-        kind in kinds(),
+        subject in kinds(),
         token: [u8; 16],
         export: u64,
         driver_handle in prop::array::uniform32(any::<(u8, u8)>()),
@@ -46,7 +44,7 @@ prop_compose! {
         driver_handle.0[..4].copy_from_slice(&descriptor.to_ne_bytes());
         let allocation_size = offset + size;
         IpcHandle {
-            boot, device, process, kind, token, export, driver_handle, allocation_id, allocation_size, offset, size,
+            boot, device, process, subject, token, export, driver_handle, allocation_id, allocation_size, offset, size,
             tag: Default::default(),
         }.authenticated(&Key(key))
     }
@@ -365,8 +363,9 @@ fn system_errors_include_advice() {
 #[test]
 fn a_refusal_without_a_description_has_none() {
     let device = Runtime::get().unwrap().default_device().unwrap();
+    let subject = Subject::Memory(UsmKind::Host);
     // The driver describes the last error of the thread; a new thread has had none.
-    let explain = || driver::explain(&device, 64, crate::Error::NullPointer);
+    let explain = || driver::explain(&device, subject, 64, crate::Error::NullPointer);
     let error = std::thread::scope(|scope| scope.spawn(explain).join().unwrap());
     let Error::Refused { cause, description } = error else {
         panic!("{error}");

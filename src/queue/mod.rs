@@ -23,6 +23,8 @@ mod peer;
 mod raw;
 mod recorded;
 mod retained;
+#[cfg(target_os = "linux")]
+mod shared;
 mod submission;
 mod worker;
 

@@ -288,7 +288,7 @@ impl RawQueue {
     }
 
     /// A complete event, for operations without bytes and without a wait list.
-    pub(super) fn complete_event(&self) -> Result<Event> {
+    pub(crate) fn complete_event(&self) -> Result<Event> {
         let event = self.list()?.events.take()?;
         event.signal()?;
         Ok(event)
@@ -458,6 +458,7 @@ impl List {
         self.append_with(state, wait_list, |list| {
             append(list, event.handle(), count, waits)
         })?;
+        event.follow(wait_list);
         event.set_submitted(Ok(()));
         Ok(())
     }

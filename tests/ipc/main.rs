@@ -7,5 +7,6 @@ mod closed;
 mod common;
 #[path = "../support/contents.rs"]
 mod contents;
+mod events;
 mod forged;
 mod sharing;

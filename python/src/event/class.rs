@@ -1,5 +1,6 @@
 //! `Event`, the completion of an asynchronous operation.
 
+use std::slice;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,8 @@ use zeusm::{Error, Event, Queue, Timing, sys};
 
 /// The completion of an asynchronous operation.
 ///
-/// The methods of memory objects whose names end in ``_async`` return events; there is no constructor. Dropping an event
+/// The methods of memory objects whose names end in ``_async`` return events, and so does :meth:`IPCEventHandle.open`; there is
+/// no constructor. Dropping an event
 /// neither cancels the operation nor waits for it. ``await event`` waits without blocking an asyncio loop.
 ///
 /// Examples
@@ -61,6 +63,11 @@ impl PyEvent {
         &self.event
     }
 
+    /// The queue of its context and device.
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
     /// Waits, and reclaims the operands of complete operations.
     fn wait_for(&self, py: Python<'_>, limit: Option<Duration>) -> PyResult<bool> {
         let done = in_flight::wait(py, &self.event, limit)?;
@@ -88,8 +95,10 @@ impl PyEvent {
 
     /// Appends a signal of the native event of a SYCL event to the queue; `false` while the queue waits for the host.
     fn chain(&self, event: &EventRef, native: sys::ze_event_handle_t) -> Result<bool, Error> {
+        // Another process's event is in no order with the queue.
+        let dependent = self.queue.depends_on(slice::from_ref(&self.event))?;
         // SAFETY: the event is SYCL's own in the context of this queue, nothing else uses it, and it is retained.
-        let Some(signalled) = (unsafe { self.queue.signal_raw(native) })? else {
+        let Some(signalled) = (unsafe { dependent.signal_raw(native) })? else {
             return Ok(false);
         };
         self.queue.retain(&signalled, event.clone());
@@ -154,6 +163,8 @@ impl PyEvent {
     /// ------
     /// LevelZeroError
     ///     When the operation failed, or the device is lost.
+    /// IPCError
+    ///     When it waited for another process's operation, and that failed, or the process has ended.
     ///
     /// Examples
     /// --------
@@ -208,6 +219,7 @@ impl PyEvent {
         let state = match self.event.is_complete() {
             Ok(true) => "complete",
             Ok(false) => "in flight",
+            Err(error) if error.is_of_producer() => "failed in another process",
             Err(_) => "lost with its device",
         };
         format!("<zeusm event on {}, {state}>", self.context_device.device())

@@ -263,15 +263,7 @@ impl PyIpcHandle {
         };
         let binding = binding_or_default(py, device, "device")?;
         let at = binding.context_device();
-        let begun = Instant::now();
-        let mapping = loop {
-            match detach(py, || handle.open(at.context(), at.device())) {
-                Err(ipc::Error::Interrupted { .. }) if begun.elapsed() < ipc::ANSWER_TIMEOUT => {
-                    py.check_signals()?;
-                }
-                mapping => break mapping.or_raise()?,
-            }
-        };
+        let mapping = opening(py, || handle.open(at.context(), at.device()))?;
         opened::object(py, mapping, nbytes, binding)
     }
 
@@ -414,10 +406,7 @@ getters! {
     /// The `uuid.UUID` of the device that the memory is on.
     "type(handle.device_uuid)" => "<class 'uuid.UUID'>"
     fn device_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let bytes = PyBytes::new(py, &self.handle.device_uuid());
-        py.import("uuid")?
-            .getattr("UUID")?
-            .call1((py.None(), bytes))
+        uuid(py, self.handle.device_uuid())
     }
 
     /// The id of the process that owns the memory.
@@ -446,6 +435,30 @@ impl PyMemory {
     fn ipc_handle(&self, py: Python<'_>) -> PyResult<PyIpcHandle> {
         PyIpcHandle::of(py, self)
     }
+}
+
+/// Calls `open` without the GIL; signals are handled while it waits for the other process.
+pub(super) fn opening<T: Send>(
+    py: Python<'_>,
+    open: impl Fn() -> Result<T, ipc::Error> + Sync,
+) -> PyResult<T> {
+    let begun = Instant::now();
+    loop {
+        match detach(py, &open) {
+            Err(ipc::Error::Interrupted { .. }) if begun.elapsed() < ipc::ANSWER_TIMEOUT => {
+                py.check_signals()?;
+            }
+            opened => return opened.or_raise(),
+        }
+    }
+}
+
+/// A `uuid.UUID`.
+pub(super) fn uuid(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
+    let bytes = PyBytes::new(py, &bytes);
+    py.import("uuid")?
+        .getattr("UUID")?
+        .call1((py.None(), bytes))
 }
 
 fn closed() -> PyErr {

@@ -121,16 +121,23 @@ fn the_end_of_a_former_server_leaves_the_socket_that_got_its_number() {
 #[test]
 fn a_child_has_no_copy_of_the_socket() {
     in_child(|| {
-        let number = start_and_wait();
+        start_and_wait();
         let about = zeusm_process::inode;
-        let inode = about(number);
+        let numbers = {
+            let server = SERVER.lock();
+            let listener = server.as_ref().unwrap();
+            // Nor of the pipe, which would tell that the parent lives.
+            let (lifeline, given) = (&listener.lifeline, &listener.given);
+            [listener.socket.number(), lifeline.number(), given.number()]
+        };
+        let inodes = numbers.map(about);
         in_child(|| {
-            assert_ne!(about(number), inode);
+            assert!(numbers.iter().all(|number| about(*number).is_none()));
             assert!(SERVER.lock().is_none());
             start_and_wait();
             connect().unwrap();
         });
-        assert_eq!(about(number), inode);
+        assert_eq!(numbers.map(about), inodes);
     });
 }
 
