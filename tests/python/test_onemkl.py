@@ -156,6 +156,20 @@ assert "zeusm" not in open("/proc/self/maps").read()
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
+@on_gpu
+@pytest.mark.once
+def test_transforms_in_a_forks_child():
+    """It is the first of the two that uses OpenCL."""
+    code = """
+import os, zeusm, dpnp, numpy as np
+if os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+x = np.arange(16.0)
+assert np.allclose(dpnp.asnumpy(dpnp.fft.fft(dpnp.asarray(x))), np.fft.fft(x))
+"""
+    subprocess.run([sys.executable, "-c", "import sys" + code], check=True)
+
+
 @on_cpu
 def test_short_transforms():
     """For some lengths dpnp 0.15 launches a kernel of no work-items beside oneMKL's function."""

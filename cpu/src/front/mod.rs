@@ -12,4 +12,4 @@ mod object;
 mod platform;
 mod program;
 
-pub use announce::announce;
+pub use announce::{announce, child};
