@@ -34,7 +34,7 @@ use crate::opencl::{Sampler, quiesce};
 use crate::queue::Queue;
 use crate::queue::fence::Fence;
 use crate::virtual_memory::PhysicalMemory;
-use crate::{check, memory, virtual_memory};
+use crate::{check, front, memory, virtual_memory};
 
 /// Held by the thread that forks, from the first handler to the last.
 static FORKING: ForkLock<()> = ForkLock::new(());
@@ -96,5 +96,6 @@ extern "C" fn child() {
     check::child();
     virtual_memory::at_fork().child();
     quiesce::child();
+    front::child();
     FORKING.child();
 }

@@ -11,7 +11,7 @@ use crate::abi::arguments::{check_flags, enumerate, input_structure, output};
 use crate::abi::result::{ZeResult, describe, ensure};
 use crate::abi::strictness::read_strictness;
 use crate::system::environment;
-use crate::{check, compiler, device, driver, engine, fork, module, opencl};
+use crate::{check, compiler, device, driver, engine, fork, front, module, opencl};
 
 /// The variable by which SYCL 2024 uses immediate command lists, which it reads after `zeInit`. Later versions of SYCL decide by
 /// the version of the architecture.
@@ -55,6 +55,7 @@ fn begin() -> ZeResult {
     opencl::name_instruction_set();
     environment::set_default(IMMEDIATE_LISTS, c"1");
     environment::set_default(UNLOCKED_WAITS, c"0");
+    front::announce();
     check::begin();
     driver::begin();
     Ok(())

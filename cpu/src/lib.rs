@@ -15,6 +15,7 @@
 //!   `operation` (copies, fills, timestamps), `command_list`, `queue`: submission and synchronization.
 //! - `images`: images and samplers, and the copies of images.
 //! - `module`, `kernel`, `launch`: kernels, from SPIR-V to the operation that launches one.
+//! - `front`: OpenCL for libraries that compile OpenCL C and hand the module to Level Zero.
 //! - `fork`: the handlers of a fork, which call those of the modules below. `init`: initialisation.
 //! - `exit`: the report at the end of the process.
 //! - `ddi`: the API's boundary: every function, the tables that loaders ask for, and what a loader has beside the API, where there
@@ -37,6 +38,7 @@ pub mod engine;
 pub mod event;
 mod exit;
 pub mod fork;
+mod front;
 pub mod handle;
 pub mod images;
 pub mod init;

@@ -10,7 +10,7 @@ import pytest
 import zeusm
 
 # isort: split
-# oneDNN, which would compute products, looks for an OpenCL GPU.
+# oneDNN, which would compute products, begins with native code of a GPU.
 os.environ["XLA_FLAGS"] = "--xla_gpu_gemm_rewrite_size_threshold=100000000000"
 import jax
 import jax.numpy as jnp

@@ -1,6 +1,5 @@
 //! The client: starts the compiler process and sends it jobs.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -16,7 +15,7 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use rustix::net::{self, SendFlags, Shutdown, shutdown};
 use zeusm_process::{Local, Mutex, OwnFile, maps};
 
-use super::message::{Failure, Job, Outcome, receive, send};
+use super::message::{Failure, Job, Outcome, Task, receive, send};
 use super::server::STARTED;
 use super::start::zeusm_cpu_compiler;
 use super::supervisor::split_status;
@@ -39,19 +38,31 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// The compiler process, once it was started. A fork's child starts its own, since the two must not share a socket.
 static COMPILER: Local<Mutex<Option<Compiler>>> = Local::new();
 
-/// Builds a module to the device's own code; one at a time. A line on the standard error says that `what` is being built if it takes
-/// long.
-///
-/// A compiler that has died between two jobs is replaced. One that dies in a job is replaced once: it may have been killed, or
-/// an optimisation may have crashed or not have ended, which the second attempt goes without.
+/// Builds a module to the device's own code. A line on the standard error says that `what` is being built if it takes long.
 ///
 /// # Errors
 /// See [`Failure`].
 pub fn compile(job: &Job, what: &str) -> Outcome {
+    execute(Task::Build(job.clone()), what)
+}
+
+/// Translates OpenCL C to SPIR-V, with OpenCL's build options.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn translate(source: &str, options: &str) -> Outcome {
+    let task = Task::Translate(source.to_owned(), options.to_owned());
+    execute(task, "a program in OpenCL C")
+}
+
+/// Has the process do a task; one at a time.
+///
+/// A compiler that has died between two tasks is replaced. One that dies in a task is replaced once: it may have been killed, or
+/// an optimisation may have crashed or not have ended, which the second attempt goes without.
+fn execute(mut task: Task, what: &str) -> Outcome {
     let mut place = COMPILER.get_or_default().lock();
     let mut failure =
         Failure::Unavailable("the compiling process ends as soon as it starts".to_owned());
-    let mut job = Cow::Borrowed(job);
     let mut tries = 0;
     let mut notice = Notice {
         begin: Instant::now(),
@@ -64,7 +75,7 @@ pub fn compile(job: &Job, what: &str) -> Outcome {
             empty => empty
                 .insert(Compiler::start().map_err(|why| Failure::Unavailable(why.to_string()))?),
         };
-        let has_begun = compiler.begin(&job, &mut notice).is_ok();
+        let has_begun = compiler.begin(&task, &mut notice).is_ok();
         tries += usize::from(has_begun || is_new);
         if has_begun && let Ok(outcome) = receive(&mut Link(&compiler.socket, &mut notice)) {
             return outcome;
@@ -79,9 +90,7 @@ pub fn compile(job: &Job, what: &str) -> Outcome {
             failure = Failure::Crashed(format!("{words}\n{output}").trim_end().to_owned());
             let is_killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
             if !is_killed {
-                let units = job.to_mut();
-                let options = units.iter_mut().map(|unit| &mut unit.options);
-                options.for_each(|options| options.push_str(" -cl-opt-disable"));
+                task.without_optimisation();
             }
         }
     }
@@ -148,11 +157,11 @@ impl Compiler {
         Ok(Self { socket, output })
     }
 
-    /// Sends a job; an error means that the process did not receive all of it.
-    fn begin(&self, job: &Job, notice: &mut Notice) -> io::Result<()> {
+    /// Sends a task; an error means that the process did not receive all of it.
+    fn begin(&self, task: &Task, notice: &mut Notice) -> io::Result<()> {
         self.output.get().ok_or_else(lost)?.set_len(0)?;
         let mut link = Link(&self.socket, notice);
-        send(&mut link, job)?;
+        send(&mut link, task)?;
         let mut started = [0];
         link.read_exact(&mut started)?;
         if started == [STARTED] {

@@ -12,6 +12,34 @@ use crate::opencl::Unit;
 /// A module to build: one unit, or several to be linked.
 pub type Job = Vec<Unit>;
 
+/// What the compiler is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Task {
+    /// The device's own code of a module.
+    Build(Job),
+    /// The SPIR-V of OpenCL C: the source, and OpenCL's build options.
+    Translate(String, String),
+}
+
+impl Task {
+    /// How much there is to compile, in bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Build(job) => job.iter().map(|unit| unit.code.len()).sum(),
+            Self::Translate(source, _) => source.len(),
+        }
+    }
+
+    /// The same without optimisation.
+    pub fn without_optimisation(&mut self) {
+        let off = |options: &mut String| options.push_str(" -cl-opt-disable");
+        match self {
+            Self::Build(job) => job.iter_mut().for_each(|unit| off(&mut unit.options)),
+            Self::Translate(_, options) => off(options),
+        }
+    }
+}
+
 /// The failure of a build.
 #[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
@@ -29,7 +57,7 @@ pub enum Failure {
     Unavailable(String),
 }
 
-/// What the compiler answers: the device's code, or why there is none.
+/// What the compiler answers: the code, or why there is none.
 pub type Outcome = Result<Vec<u8>, Failure>;
 
 /// Sends a message.

@@ -11,6 +11,6 @@ mod server;
 mod start;
 mod supervisor;
 
-pub use client::compile;
+pub use client::{compile, translate};
 pub use message::{Failure, Job};
 pub use server::read_limit;

@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use zeusm_process::variables::{InvalidVariable, number};
 
-use super::message::{Failure, Job, Outcome, receive, send};
-use crate::opencl::{Program, Runtime};
+use super::message::{Failure, Outcome, Task, receive, send};
+use crate::opencl::{Program, Runtime, translate};
 
 /// The environment variable with the limit of processor time for a module in seconds.
 const TIME_VARIABLE: &str = "ZEUSM_COMPILER_SECONDS";
@@ -23,9 +23,8 @@ pub fn read_limit() -> Result<Option<u32>, InvalidVariable> {
 }
 
 /// The default limit of processor time for a module in seconds, far more than any valid module needs.
-fn seconds(job: &Job) -> u32 {
-    let size = job.iter().map(|unit| unit.code.len()).sum::<usize>();
-    60 + u32::try_from(size >> 10).unwrap_or(u32::MAX / 2)
+fn seconds(task: &Task) -> u32 {
+    60 + u32::try_from(task.size() >> 10).unwrap_or(u32::MAX / 2)
 }
 
 /// Sent when a job was received: from then on, a crash is caused by the job.
@@ -43,10 +42,10 @@ pub fn serve() -> io::Result<()> {
     let mut from = BufReader::new(stream.try_clone()?);
     let mut to = stream;
     let limit = read_limit().unwrap_or_default();
-    while let Ok(job) = receive(&mut from) {
+    while let Ok(task) = receive(&mut from) {
         to.write_all(&[STARTED])?;
-        limit_time(limit.unwrap_or_else(|| seconds(&job)));
-        let outcome = build(&job);
+        limit_time(limit.unwrap_or_else(|| seconds(&task)));
+        let outcome = execute(&task);
         limit_time(0);
         send(&mut to, &outcome)?;
     }
@@ -68,10 +67,16 @@ fn limit_time(limit: u32) {
     }
 }
 
-/// Builds one module to the device's own code.
-fn build(job: &Job) -> Outcome {
+fn execute(task: &Task) -> Outcome {
     let runtime = Runtime::get().map_err(Failure::Unavailable)?;
-    let program = Program::compile(runtime, job).map_err(Failure::Refused)?;
-    let binary = program.binary();
-    binary.map_err(|error| Failure::Refused(error.to_string()))
+    match task {
+        Task::Build(job) => {
+            let program = Program::compile(runtime, job).map_err(Failure::Refused)?;
+            let binary = program.binary();
+            binary.map_err(|error| Failure::Refused(error.to_string()))
+        }
+        Task::Translate(source, options) => {
+            translate(runtime, source, options).map_err(Failure::Refused)
+        }
+    }
 }

@@ -322,6 +322,12 @@ pub fn listed() -> Vec<sys::ze_device_handle_t> {
     devices().handles(&devices().listed)
 }
 
+/// The GPUs and their sub-devices.
+pub fn gpus() -> Vec<&'static Device> {
+    let is_gpu = |device: &&Device| device.type_ == sys::ZE_DEVICE_TYPE_GPU;
+    devices().all.iter().filter(is_gpu).collect()
+}
+
 /// The device or sub-device with this UUID.
 pub fn with_uuid(uuid: [u8; 16]) -> Option<&'static Device> {
     devices().all.iter().find(|device| device.uuid() == uuid)

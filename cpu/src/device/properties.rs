@@ -17,7 +17,7 @@ use crate::system::{clock, processor};
 pub const MUTABLE_FLAGS: u32 = 2 * extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION - 1;
 
 /// SYCL's Level Zero adapters skip devices of other vendors.
-const VENDOR: u32 = 0x8086;
+pub const VENDOR: u32 = 0x8086;
 
 /// The version of an architecture, as `ze_device_ip_version_ext_t` has it.
 const fn version(architecture: u32, release: u32) -> u32 {
@@ -31,7 +31,7 @@ const fn version(architecture: u32, release: u32) -> u32 {
 /// - 12.70, Meteor Lake, where a GPU has sub-devices: SYCL's second adapter runs no kernels on them. From 12.60 on, the first one
 ///   uses immediate command lists: its batches of regular lists have defects, and are slower here.
 /// - 255 and 13, which no GPU has, where OpenCL is of 2024 or before: compiled by it, oneMKL's kernels give wrong results.
-fn architecture() -> u32 {
+pub fn architecture() -> u32 {
     let is_old = Runtime::get().is_ok_and(|runtime| runtime.properties.year() < 2025);
     match (have_sub_devices(), is_old) {
         (false, false) => version(20, 1),
@@ -41,7 +41,11 @@ fn architecture() -> u32 {
     }
 }
 
-/// `zeDeviceGetProperties`: whatever the type, the name says CPU. Execution units have one thread.
+/// How many threads an execution unit has: oneMKL's Fourier transforms divide by half of it, which is what is left on a GPU where a
+/// thread takes two register files.
+const THREADS: u32 = 2;
+
+/// `zeDeviceGetProperties`: whatever the type, the name says CPU.
 pub fn device_properties(
     device: &'static Device,
     mut properties: Out<'_, sys::ze_device_properties_t>,
@@ -82,7 +86,7 @@ impl Device {
         properties.maxMemAllocSize = self.max_allocation_size();
         properties.maxHardwareContexts = 1024;
         properties.maxCommandQueuePriority = 0;
-        properties.numThreadsPerEU = 1;
+        properties.numThreadsPerEU = THREADS;
         properties.physicalEUSimdWidth = processor::vector_bytes() / 4;
         properties.numEUsPerSubslice = units;
         properties.numSubslicesPerSlice = 1;

@@ -11,6 +11,7 @@ mod native;
 mod query;
 mod sealed;
 
+pub use build::Source;
 pub use built::Module;
 pub use cache::{describe as describe_cache, read_settings as read_cache_settings};
 pub use entry::{create, destroy, link};

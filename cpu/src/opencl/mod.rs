@@ -6,6 +6,7 @@
 //! Source: the OpenCL 3.0 API specification, and `cl_intel_unified_shared_memory` for pointers as arguments.
 
 mod api;
+mod clang;
 mod device;
 mod error;
 mod event;
@@ -20,6 +21,7 @@ mod runtime;
 mod sampler;
 mod target;
 
+pub use clang::translate;
 pub use device::{ImageLimits, Properties};
 pub use error::Error;
 pub use event::{Event, Observer};

@@ -8,6 +8,7 @@
 //! Source: the SPIR-V specification, sections 2.3 (physical layout), 2.4 (logical layout) and 3; the OpenCL SPIR-V
 //! environment specification for kernel arguments.
 
+mod barriers;
 mod bfloat16;
 mod functions;
 mod groups;
@@ -17,6 +18,7 @@ mod shuffles;
 mod types;
 mod words;
 
+pub use barriers::in_order;
 pub use interface::Module;
 pub use kernel::{Argument, Kernel};
 pub use types::Image;

@@ -1,0 +1,104 @@
+//! OpenCL's objects: each begins with the address of the table by which OpenCL's loader calls this front.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+use opencl_sys as cl;
+use opencl_sys::cl_icd::_cl_icd_dispatch as Dispatch;
+use opencl_sys::cl_int;
+
+/// How many functions the table has.
+pub const FUNCTIONS: usize = size_of::<Dispatch>() / size_of::<*const ()>();
+
+/// The addresses of the functions, as the loader's table has them.
+#[repr(transparent)]
+pub struct Table(pub [*const (); FUNCTIONS]);
+
+// SAFETY: the addresses of functions may be used by any thread.
+unsafe impl Send for Table {}
+// SAFETY: likewise.
+unsafe impl Sync for Table {}
+
+/// An object; one that is made from another has its table.
+#[repr(C)]
+pub struct Object<T> {
+    pub table: &'static Table,
+    pub value: T,
+}
+
+impl<T> Object<T> {
+    /// The handle of an object that lives as long as the process.
+    pub fn handle(&'static self) -> *mut c_void {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// A new object's handle, which [`Self::release`] takes.
+    pub fn hand_out(table: &'static Table, value: T) -> *mut c_void {
+        let object = Arc::new(Self { table, value });
+        Arc::into_raw(object).cast_mut().cast()
+    }
+
+    /// The object of a handle, unless that is null.
+    ///
+    /// # Safety
+    /// `handle` is null or an object of this kind, which lives as long as the result is used.
+    pub unsafe fn of<'a>(handle: *mut c_void) -> Option<&'a Self> {
+        // SAFETY: the caller vouches for the handle.
+        unsafe { handle.cast::<Self>().as_ref() }
+    }
+
+    /// A further reference to the object of a handle.
+    ///
+    /// # Safety
+    /// `handle` is null or of an object of this kind that was [handed out](Self::hand_out) and lives.
+    pub unsafe fn shared(handle: *mut c_void) -> Option<Arc<Self>> {
+        let place = handle.cast::<Self>().cast_const();
+        // SAFETY: the caller vouches for the handle.
+        (!place.is_null()).then(|| unsafe {
+            Arc::increment_strong_count(place);
+            Arc::from_raw(place)
+        })
+    }
+
+    /// Gives a reference back: `clRelease*`.
+    ///
+    /// # Safety
+    /// As for [`Self::shared`]; the reference is not used any more.
+    pub unsafe fn release(handle: *mut c_void) -> Option<()> {
+        let place = handle.cast::<Self>().cast_const();
+        // SAFETY: the caller vouches for the handle.
+        (!place.is_null()).then(|| drop(unsafe { Arc::from_raw(place) }))
+    }
+}
+
+/// Writes the value of a query.
+///
+/// # Safety
+/// `value` is null or has room for `size` bytes; `needed` is null or valid.
+pub unsafe fn answer(bytes: &[u8], size: usize, value: *mut c_void, needed: *mut usize) -> cl_int {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        if let Some(needed) = needed.as_mut() {
+            *needed = bytes.len();
+        }
+        if value.is_null() {
+            return cl::CL_SUCCESS;
+        }
+        if size < bytes.len() {
+            return cl::CL_INVALID_VALUE;
+        }
+        ptr::copy_nonoverlapping(bytes.as_ptr(), value.cast(), bytes.len());
+    }
+    cl::CL_SUCCESS
+}
+
+/// A text as queries answer it, with the null at its end.
+pub fn text(text: &str) -> Vec<u8> {
+    [text.as_bytes(), &[0]].concat()
+}
+
+/// A handle as queries answer it.
+pub fn pointer(handle: *mut c_void) -> Vec<u8> {
+    (handle as usize).to_ne_bytes().to_vec()
+}
