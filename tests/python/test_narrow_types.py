@@ -123,7 +123,7 @@ def test_pairs_that_fill_a_byte(usm_type):
     dtype = structure.tensor.dtype
     assert (dtype.code, dtype.bits, dtype.lanes, structure.flags & 4) == (17, 4, 2, 0)
     assert zeusm.from_dlpack(array)._pointer == array._pointer
-    assert bytes(array[2::3].copy().base.copy_to_host()) == bytes([2, 5])
+    assert bytes(copy.copy(array[2::3]).base.copy_to_host()) == bytes([2, 5])
     with pytest.raises(TypeError, match="ml_dtypes"):
         array.dtype  # noqa: B018
     with pytest.raises(BufferError, match="3 lanes"):
