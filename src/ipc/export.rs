@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use level_zero_sys as sys;
+
 use super::exports::Exported;
 use super::handle::IpcHandle;
 use super::socket::Token;
@@ -86,7 +88,15 @@ impl IpcHandle {
         }
         let token = start(device, memory.kind)?;
         let make = || exports::insert(context, device, range.start).map(Export);
-        let export = pool::retry_if(Error::is_short_of_descriptors, make)?;
+        let export = pool::retry_if(Error::is_short_of_descriptors, make).map_err(|error| {
+            let refused = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+            match &error {
+                Error::LevelZero(cause) if cause.result() == Some(refused) => Error::NothingToShare(
+                    "the driver does not export this memory: if it is another process's, pass that process's handle on",
+                ),
+                _ => error,
+            }
+        })?;
         Ok((export.handle(token, device, range)?, export))
     }
 

@@ -69,3 +69,24 @@ def test_memory_of_another_process_is_not_exported_again():
     opened = zm.IPCMemoryHandle.open(zm.MemoryUSMDevice(64).ipc_handle())
     with pytest.raises(ValueError, match="another process's memory"):
         opened.ipc_handle()
+
+
+def test_memory_of_another_process_that_dpctl_has_taken(fresh):
+    """The driver refuses to export it, which does not say why."""
+    handle = zm.MemoryUSMDevice(100).ipc_handle()
+    fresh(
+        """
+        import sys
+        import zeusm.memory as zm
+        import dpctl.memory
+
+        memory = zm.IPCMemoryHandle.open(bytes.fromhex(sys.argv[1]))
+        try:
+            zm.as_usm_memory(dpctl.memory.as_usm_memory(memory)).ipc_handle()
+        except zm.IPCError as error:
+            assert "another process" in str(error), error
+        else:
+            raise AssertionError
+        """,
+        handle.to_bytes().hex(),
+    )

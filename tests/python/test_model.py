@@ -100,7 +100,7 @@ class Slice:
         self.memory, self.model, self.start = memory, model, start
         self.stop = len(model.bytes) if stop is None else stop
         self.where, self.is_mapping = where, is_mapping
-        # Only objects that share zeusm's own allocation are.
+        # Memory of this process is, also by objects of other packages.
         self.is_exportable = not is_mapping and is_exported(memory.get_usm_type())
 
     def part(self, memory, first=0, last=None):
@@ -210,9 +210,7 @@ class Programs(RuleBasedStateMachine):
             again = zm.as_usm_memory(piece.memory.view("u1"))
         else:
             again = zm.as_usm_memory(dpctl.memory.as_usm_memory(piece.memory))
-        imported = piece.part(again)
-        imported.is_exportable = piece.is_exportable and way < 2
-        return self.made(imported)
+        return self.made(piece.part(again))
 
     @rule(target=slices, piece=slices, kind=KINDS, where=st.integers(0, 1))
     def copy(self, piece, kind, where):
