@@ -26,13 +26,14 @@ fn one_device_is_a_gpu_and_one_a_cpu_to_the_api_and_both_are_cpus_by_name() {
         assert_eq!(out.vendorId, 0x8086);
         let name = text(&out.name);
         assert!(name.starts_with("zeusm CPU runtime"), "{name}");
-        let threads =
-            out.numSlices * out.numSubslicesPerSlice * out.numEUsPerSubslice * out.numThreadsPerEU;
+        let units = out.numSlices * out.numSubslicesPerSlice * out.numEUsPerSubslice;
+        // oneMKL divides by half of it.
+        assert_eq!(out.numThreadsPerEU, 2);
         // Intel's GPUs have a multiple of 16 execution units. oneDPL launches as many work-groups as an eighth of them; ggml
         // divides by a sixteenth.
         let is_gpu = out.type_ == sys::ZE_DEVICE_TYPE_GPU;
         assert_eq!(
-            threads,
+            units,
             if is_gpu {
                 cpus.next_multiple_of(16)
             } else {
