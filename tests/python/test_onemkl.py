@@ -1,6 +1,7 @@
 """dpnp's functions that call oneMKL, on both devices of the CPU runtime, compared with NumPy."""
 
 import ctypes
+import itertools
 import os
 import subprocess
 import sys
@@ -67,8 +68,9 @@ ON_GPU = [case for case in CASES if case not in [(program, dtype) for program, d
 
 
 def marks(program, dtype):
-    """The compilation of the inverse takes up to a minute for each type."""
-    return [pytest.mark.once, *([pytest.mark.daily] if program == "inv" and dtype != "c8" else [])]
+    """The compilation of the inverse and of solvers takes up to a minute for each type."""
+    takes_long = program in ("inv", "solve") and dtype != "c8"
+    return [pytest.mark.once, *([pytest.mark.daily] if takes_long else [])]
 
 
 on_cpu = pytest.mark.skipif(not HAS_CPU, reason="on a device of type CPU: test_several_devices.py")
@@ -112,10 +114,17 @@ def test_what_a_processor_cannot_run_is_refused(program, dtype, reason):
         function(dpnp, *operands)
 
 
+# The compilation of each length and type takes seconds: these are enough for each change.
+OFTEN = {(48, "f4"), (251, "c16"), (1024, "c8")}
+LENGTHS = [
+    pytest.param(length, dtype, marks=[] if (length, dtype) in OFTEN else pytest.mark.daily)
+    for length, dtype in itertools.product([2, 48, 128, 251, 300, 1024], TOLERANCE)
+]
+
+
 @on_gpu
 @pytest.mark.once
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("length", [2, 48, 128, 251, 300, 1024])
+@pytest.mark.parametrize(("length", "dtype"), LENGTHS)
 def test_transforms_of_all_kinds_of_lengths(length, dtype):
     """oneMKL writes a kernel for each length: of one sub-group or several, with up to four factors, or of Bluestein for primes."""
     x = (RANDOM.standard_normal((2, length)) + 1j * RANDOM.standard_normal((2, length))).astype(
