@@ -91,7 +91,7 @@ impl IpcHandle {
         let export = pool::retry_if(Error::is_short_of_descriptors, make).map_err(|error| {
             let refused = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
             match &error {
-                Error::LevelZero(cause) if cause.result() == Some(refused) => Error::NothingToShare(
+                Error::Refused { cause, .. } if cause.result() == Some(refused) => Error::NothingToShare(
                     "the driver does not export this memory: if it is another process's, pass that process's handle on",
                 ),
                 _ => error,
