@@ -129,7 +129,7 @@ test-direct: build $(VENV)/.requirements
 	ZEUSM_CPU_STRICT=1 ZEUSM_TEST_MODE=direct $(CARGO) test $(WORKSPACE) --locked --doc -q
 
 # Tests that do not depend on the mode run in one only, the longest of them in `test-daily`; a few forks suffice in the others.
-DAILY := a_million mixes_fragment
+DAILY := a_build_that_takes_ten a_million mixes_fragment
 ONCE := $(DAILY) every_call_may_fail every_call_of_the_start_may_fail changed_byte a_read_behind_which a_block_is_not_reused \
 	a_command_that_waits_for_the_host a_device_executes_commands after_a_failure_the_operands are_limited_by_the_control_group \
 	freed_memory_is_returned of_any_length_and_alignment survive_copies_between_all threads_that_need_few

@@ -46,7 +46,7 @@ test-crate: | setup ## A Rust program outside of the workspace, as docs/referenc
 	CARGO_TARGET_DIR=$(TARGET)/crate $(CARGO) run --manifest-path examples/rust/Cargo.toml
 
 test-rust-daily: build ## The Rust tests that take long
-	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(CARGO_TEST) --test pool --test footprint -- $(TIMES) $(DAILY)
+	ZEUSM_CPU_LIBRARY=$(CPU_RUNTIME) $(CARGO_TEST) --test pool --test footprint --test kernels -- $(TIMES) $(DAILY)
 
 lint-abi3: | setup ## clippy for the wheel that serves all versions of Python
 	$(CARGO) clippy $(WORKSPACE) --all-targets --features zeusm-python/abi3 --locked -- -D warnings

@@ -54,6 +54,7 @@ NOT_HERE = {
 }
 
 
+@pytest.mark.once
 def test_dpctl_passes_its_own_tests_on_several_gpus(fresh, tmp_path):
     suites = [f"test_sycl_{name}.py" for name in ["context", "device", "platform", "queue"]]
     variables = {"ZEUSM_CPU_DEVICES": "2", "ZEUSM_CPU_TILES": "2"}

@@ -192,7 +192,10 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize(
+    "load",
+    [pytest.param(load, marks=[pytest.mark.once] if load == "kernels" else []) for load in LOADS],
+)
 def test_forks_beside_threads_that_work(run, load):
     """Forks 8 times for each load; ZEUSM_TEST_FORKS=100 results in 500 forks in total."""
     run(LOADS[load] + FORKS, os.environ.get("ZEUSM_TEST_FORKS", "8"))

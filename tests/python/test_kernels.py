@@ -272,6 +272,7 @@ print(bool(children))
 
 
 @pytest.mark.skipif(zeusm.runtime().kind != "cpu", reason="the CPU runtime's cache")
+@pytest.mark.once
 def test_a_second_process_compiles_nothing(fresh, tmp_path):
     def compiles(**variables):
         environment = {"ZEUSM_CACHE_DIR": str(tmp_path / "cache")} | variables
