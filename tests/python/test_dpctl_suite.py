@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import dpctl
+import pytest
 
 # Tests that do not apply, with the reason.
 CANNOT_APPLY = {
