@@ -255,21 +255,17 @@ fn child_asks_for_a_dma_buf() {
     for kind in common::KINDS {
         let slab = context.alloc(kind, MIB);
         let block = slab.wrapping_byte_add(4096 + 64);
-        assert_eq!(dma_buf_of(&other, block), (kind_of(kind), -1), "{kind:?}");
+        assert_eq!(
+            dma_buf_of(&other, block),
+            (kind.memory_type(), -1),
+            "{kind:?}"
+        );
         assert_eq!(asked(&other, block).1, (slab, MIB));
         context.free(slab);
     }
     let mut program = 0_u64;
     let host: *mut std::ffi::c_void = (&raw mut program).cast();
     assert_eq!(dma_buf_of(&other, host), (sys::ZE_MEMORY_TYPE_UNKNOWN, -1));
-}
-
-fn kind_of(kind: Kind) -> sys::ze_memory_type_t {
-    match kind {
-        Kind::Host => sys::ZE_MEMORY_TYPE_HOST,
-        Kind::Device => sys::ZE_MEMORY_TYPE_DEVICE,
-        Kind::Shared => sys::ZE_MEMORY_TYPE_SHARED,
-    }
 }
 
 /// The type of the memory at `address`, and the descriptor of a dma-buf with it.

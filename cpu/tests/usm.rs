@@ -99,12 +99,10 @@ fn every_kind_and_size_is_reported() {
             let memory = context.alloc(kind, size);
             bytes_mut(memory, size).fill(0xA5);
             let (type_, id, page, has_device) = properties(&context, memory);
-            let wanted = match kind {
-                Kind::Host => sys::ZE_MEMORY_TYPE_HOST,
-                Kind::Device => sys::ZE_MEMORY_TYPE_DEVICE,
-                Kind::Shared => sys::ZE_MEMORY_TYPE_SHARED,
-            };
-            assert_eq!((type_, has_device), (wanted, kind != Kind::Host));
+            assert_eq!(
+                (type_, has_device),
+                (kind.memory_type(), kind != Kind::Host)
+            );
             // A multiple of the page size of the smallest allocation, too.
             assert!(page.is_power_of_two() && page >= smallest_page);
             assert_eq!((memory.addr() as u64) % page, 0);

@@ -61,6 +61,15 @@ impl<T> Object<T> {
         })
     }
 
+    /// A further reference, which is the caller's: `clRetain*`.
+    ///
+    /// # Safety
+    /// As for [`Self::shared`].
+    pub unsafe fn retain(handle: *mut c_void) -> Option<()> {
+        // SAFETY: the caller vouches for the handle.
+        unsafe { Self::shared(handle) }.map(std::mem::forget)
+    }
+
     /// Gives a reference back: `clRelease*`.
     ///
     /// # Safety

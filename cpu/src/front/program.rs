@@ -79,12 +79,9 @@ pub unsafe extern "C" fn create_context(
 /// # Safety
 /// As for [`create_context`].
 pub unsafe extern "C" fn retain_context(context: cl_context) -> cl_int {
-    // SAFETY: the caller vouches for the handle. The reference is the caller's from now on.
-    let shared = unsafe { Context::shared(context) };
-    shared.map_or(cl::CL_INVALID_CONTEXT, |context| {
-        std::mem::forget(context);
-        cl::CL_SUCCESS
-    })
+    // SAFETY: the caller vouches for the handle.
+    let retained = unsafe { Context::retain(context) };
+    retained.map_or(cl::CL_INVALID_CONTEXT, |()| cl::CL_SUCCESS)
 }
 
 /// `clReleaseContext`.
@@ -188,12 +185,9 @@ unsafe fn sources(
 /// # Safety
 /// As for [`create_context`].
 pub unsafe extern "C" fn retain_program(program: cl_program) -> cl_int {
-    // SAFETY: the caller vouches for the handle. The reference is the caller's from now on.
-    let shared = unsafe { Program::shared(program) };
-    shared.map_or(cl::CL_INVALID_PROGRAM, |program| {
-        std::mem::forget(program);
-        cl::CL_SUCCESS
-    })
+    // SAFETY: the caller vouches for the handle.
+    let retained = unsafe { Program::retain(program) };
+    retained.map_or(cl::CL_INVALID_PROGRAM, |()| cl::CL_SUCCESS)
 }
 
 /// `clReleaseProgram`.

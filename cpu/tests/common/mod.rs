@@ -170,6 +170,17 @@ pub enum Kind {
     Shared,
 }
 
+impl Kind {
+    /// The type that queries answer for its memory.
+    pub fn memory_type(self) -> sys::ze_memory_type_t {
+        match self {
+            Self::Host => sys::ZE_MEMORY_TYPE_HOST,
+            Self::Device => sys::ZE_MEMORY_TYPE_DEVICE,
+            Self::Shared => sys::ZE_MEMORY_TYPE_SHARED,
+        }
+    }
+}
+
 pub const KINDS: [Kind; 3] = [Kind::Host, Kind::Device, Kind::Shared];
 
 /// A context, destroyed with the value.
