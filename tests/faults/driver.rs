@@ -119,15 +119,18 @@ impl FaultDriver {
     }
 
     /// Calls a function that may wait for a held barrier after the armed failure. The barrier is released a moment after the
-    /// failure, or when the function returns without one.
+    /// failure, or when the function returns.
     pub fn release_after_failure<T>(&self, call: impl FnOnce() -> T) -> T {
         // Disconnected when the function returns or panics.
         let (called, returned) = mpsc::channel::<()>();
         thread::scope(|scope| {
             scope.spawn(move || {
-                let poll = || returned.recv_timeout(Duration::from_millis(1));
-                while self.fired().is_none() && poll() == Err(RecvTimeoutError::Timeout) {}
-                thread::sleep(Duration::from_millis(20));
+                let returns_within = |milliseconds| {
+                    returned.recv_timeout(Duration::from_millis(milliseconds))
+                        != Err(RecvTimeoutError::Timeout)
+                };
+                while self.fired().is_none() && !returns_within(1) {}
+                returns_within(20);
                 self.release();
             });
             let _called = called;

@@ -8,8 +8,11 @@ from conftest import ROOT
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 from documents import examples, snippets
 
+# Ray starts for ten seconds, and `test_ray.py` and `test_ray_direct.py` do the same as its snippets.
 SNIPPETS = [
-    pytest.param(code, id=name) for code, name in snippets(of_peers=True) if "mpi4py" not in code
+    pytest.param(code, id=name, marks=pytest.mark.daily if "import ray" in code else [])
+    for code, name in snippets(of_peers=True)
+    if "mpi4py" not in code
 ]
 ZEUSM_RUN = [sys.executable, "-m", "zeusm", "run", sys.executable, "-W", "error"]
 

@@ -96,12 +96,12 @@ def test_dpnp_is_installed_again_if_it_cannot_be_imported():
     ("name", "value"),
     [
         ("ZE_AFFINITY_MASK", "99"),
-        ("ZEUSM_CPU_DEVICES", "0"),
-        ("ZEUSM_CPU_ENGINES", "2"),
-        ("ZEUSM_CACHE_DIR", "relative"),
-        ("ZEUSM_COMPILER_SECONDS", "1.5"),
         ("ZEUSM_POOL", "maybe"),
-        ("ZEUSM_RUNTIME", "nonsense"),
+        pytest.param("ZEUSM_CPU_DEVICES", "0", marks=pytest.mark.daily),
+        pytest.param("ZEUSM_CPU_ENGINES", "2", marks=pytest.mark.daily),
+        pytest.param("ZEUSM_CACHE_DIR", "relative", marks=pytest.mark.daily),
+        pytest.param("ZEUSM_COMPILER_SECONDS", "1.5", marks=pytest.mark.daily),
+        pytest.param("ZEUSM_RUNTIME", "nonsense", marks=pytest.mark.daily),
     ],
 )
 def test_a_value_that_the_runtime_refuses(name, value):

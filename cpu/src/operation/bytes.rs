@@ -62,8 +62,12 @@ type Line = [__m128i; 4];
 /// # Safety
 /// `from` must be valid for reading a line.
 unsafe fn load(from: *const u8) -> Line {
-    // SAFETY: the vectors are the line's.
-    std::array::from_fn(|index| unsafe { _mm_loadu_si128(from.cast::<__m128i>().add(index)) })
+    let vectors = from.cast::<__m128i>();
+    let vector = |index| {
+        // SAFETY: the vectors are the line's.
+        unsafe { _mm_loadu_si128(vectors.add(index)) }
+    };
+    [vector(0), vector(1), vector(2), vector(3)]
 }
 
 /// Writes `length` bytes past the caches: at each offset the line that `line` returns.
@@ -72,9 +76,14 @@ unsafe fn load(from: *const u8) -> Line {
 /// `to` must be valid for writing `length` bytes, a multiple of [`WIDE`], and aligned to that.
 unsafe fn stream(to: *mut u8, length: usize, line: impl Fn(usize) -> Line) {
     for offset in (0..length).step_by(WIDE) {
-        for (index, vector) in line(offset).into_iter().enumerate() {
-            // SAFETY: the line is inside of the range.
-            unsafe { _mm_stream_si128(to.add(offset).cast::<__m128i>().add(index), vector) };
+        let [first, second, third, fourth] = line(offset);
+        // SAFETY: the line is inside of the range.
+        unsafe {
+            let place = to.add(offset).cast::<__m128i>();
+            _mm_stream_si128(place, first);
+            _mm_stream_si128(place.add(1), second);
+            _mm_stream_si128(place.add(2), third);
+            _mm_stream_si128(place.add(3), fourth);
         }
     }
     // SAFETY: all processors of this architecture have the instruction.
