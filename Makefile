@@ -56,15 +56,13 @@ build: | setup ## The crates, for development
 
 wheel: dist/.built ## The wheel, in dist/
 
-# The downloads of one environment go on beside the installation of the other, and beside the checks and builds by cargo. The
-# number of jobs is the caller's, if there is one.
-BESIDE = @$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,--jobs=3)
-.PHONY: venvs prepare
+# The downloads of one environment go on beside the installation of the other and beside the build of the wheel. The number of
+# jobs is the caller's, if there is one.
+.PHONY: venvs requirements
 venvs: | setup ## .venv (dpctl, dpnp) and .venv-numba-dpex, with zeusm in both
-	$(BESIDE) $(VENV)/.zeusm $(NUMBA_DPEX)
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,--jobs=3) $(VENV)/.zeusm $(NUMBA_DPEX)
 
-prepare: | setup
-	$(BESIDE) $(VENV)/.zeusm $(NUMBA_DPEX) test-programs
+requirements: $(VENV)/.requirements
 
 # --- examples and tests --------------------------------------------------------------------------
 
@@ -81,9 +79,11 @@ TEST_DPCTL := $(addprefix test-python-dpctl-,m-z f-l a-e)
 TEST_NUMBA_DPEX := $(addprefix test-python-numba-dpex-,m-z f-l a-e)
 TEST_ONCE := $(addprefix test-python-once-,a-k l-z)
 TEST_PYTHON := $(TEST_ONCE) $(TEST_NUMBA_DPEX) $(TEST_DPCTL)
-PARTS := test-direct $(TEST_ONCE) test-peers $(TEST_NUMBA_DPEX) $(TEST_DPCTL) test-validated test-sycl lint-python test-loader
+NEED_WHEEL := $(TEST_ONCE) test-peers $(TEST_NUMBA_DPEX) $(TEST_DPCTL) test-sycl lint-python
+# PART:NEED is begun after NEED: the Rust tests run while the wheel is built.
+PARTS := requirements test-programs lint-rust venvs:requirements $(TEST_RUST:%=%:requirements:test-programs) $(NEED_WHEEL:%=%:venvs)
 TOGETHER = @$(PYTHON) tools/parts.py --jobs $$(($$(nproc) + 1)) --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(MAKEOVERRIDES)
-test: prepare ## Everything that CI runs: the parts below, in about ten minutes
+test: | setup ## Everything that CI runs: the parts below, in about ten minutes
 	$(TOGETHER) $(PARTS)
 
 .PHONY: lint lint-rust lint-python
@@ -117,7 +117,7 @@ TIMES := -Zunstable-options --report-time
 # The same tests in three modes: with the CPU runtime in the loader's place, behind the system's loader, and behind it with
 # the validation layer.
 .PHONY: test-programs test-rust $(TEST_RUST)
-test-programs: lint-rust
+test-programs: | setup
 	$(CARGO) test $(WORKSPACE) --locked --no-run
 
 test-rust: build $(VENV)/.requirements ## The Rust tests, in all three modes

@@ -1,5 +1,7 @@
 """Runs targets of make beside each other: `parts.py [--jobs N] [--logs FOLDER] [--make COMMAND] PART... [NAME=VALUE...]`.
 
+PART:NEED:NEED is begun after the parts NEED, which stand before it, and fails with them.
+
 Each part's output goes to a file of FOLDER. It is printed if the part fails; of one that passes, only how many tests passed,
 which were skipped, and the time. At the end stand the 25 slowest tests of all parts, as pytest and the Rust tests report them, and
 how many tests passed and failed.
@@ -67,8 +69,11 @@ def duration(seconds):
     return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"
 
 
-def run(part, command, log):
-    """Runs one part; returns whether it passed, and the lines of its output."""
+def run(part, needs, command, log):
+    """Runs one part after those that it needs; returns whether it passed, and the lines of its output."""
+    if missing := [need for need, result in needs.items() if not result.result()[0]]:
+        print(f"{part} was not run: {', '.join(missing)} failed", flush=True)
+        return False, []
     begin = time.monotonic()
     with log.open("wb") as output:
         status = subprocess.call(
@@ -93,20 +98,21 @@ def main():
     parser.add_argument("--make", default="make")
     parser.add_argument("words", nargs="+", metavar="PART|NAME=VALUE")
     options = parser.parse_args()
-    parts = [word for word in options.words if "=" not in word]
+    parts = [word.split(":") for word in options.words if "=" not in word]
     variables = [word for word in options.words if "=" in word]
     options.logs.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
+    results = {}
+    # Lanes take the parts in their order, so that what a part waits for is at work or done.
     with ThreadPoolExecutor(options.jobs) as lanes:
-        results = {
-            part: lanes.submit(
+        for part, *needs in parts:
+            results[part] = lanes.submit(
                 run,
                 part,
+                {need: results[need] for need in needs},
                 [options.make, "--no-print-directory", part, *variables],
                 options.logs / f"{part}.log",
             )
-            for part in parts
-        }
     tests = [test for part, result in results.items() for test in times(part, result.result()[1])]
     tests.sort(reverse=True)
     print(f"The {min(SLOWEST, len(tests))} slowest tests:")

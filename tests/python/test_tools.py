@@ -270,7 +270,10 @@ def test_sentences_end_where_prose_does():
 
 @HAS_MAKE
 def test_parts_run_beside_each_other(tmp_path):
-    """The output of one that fails is shown, and the slowest tests of all are listed. Recipes see no jobserver."""
+    """The output of one that fails is shown, and the slowest tests of all are listed. Recipes see no jobserver.
+
+    A part is begun after those that it needs, if they passed.
+    """
     rules = {
         "good": [
             'case "$$MAKEFLAGS$$MFLAGS" in *jobserver*) exit 1; esac',
@@ -282,9 +285,13 @@ def test_parts_run_beside_each_other(tmp_path):
             'echo "3.75s call     tests/test_x.py::test_y"',
             'echo "what it says: $(NAME)"; exit 1',
         ],
+        "before": ["sleep 0.5; touch made"],
+        "after": ["rm made"],
+        "never": ["touch never-run"],
     }
     parts_of = [f"{name}:\n" + "".join(f"\t@{line}\n" for line in rules[name]) for name in rules]
-    command = f"{sys.executable} {parts.__file__} --jobs 2 --logs logs good bad 'NAME=a b'"
+    words = "before after:before good bad never:before:bad 'NAME=a b'"
+    command = f"{sys.executable} {parts.__file__} --jobs 2 --logs logs {words}"
     (tmp_path / "Makefile").write_text(f"all: sleep\n\t{command}\nsleep:\n{''.join(parts_of)}")
     run = subprocess.run(
         ["make", "-j2", "all"], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -294,5 +301,8 @@ def test_parts_run_beside_each_other(tmp_path):
     slowest = ["3.8 s  bad: tests/test_x.py::test_y", "2.5 s  good: tests/queue.rs fills"]
     assert [line.strip() for line in run.stdout.splitlines() if " s  " in line] == slowest
     assert "good passed in" in run.stdout
-    assert "failed: bad" in run.stdout
+    assert "after passed in" in run.stdout
+    assert "never was not run: bad failed" in run.stdout
+    assert "failed: bad, never" in run.stdout
+    assert not list(tmp_path.glob("*made*")) + list(tmp_path.glob("never-run"))
     assert "1 passed, 0 failed" in run.stdout
