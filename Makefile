@@ -58,11 +58,9 @@ wheel: dist/.built ## The wheel, in dist/
 
 # The downloads of one environment go on beside the installation of the other and beside the build of the wheel. The number of
 # jobs is the caller's, if there is one.
-.PHONY: venvs requirements
+.PHONY: venvs
 venvs: | setup ## .venv (dpctl, dpnp) and .venv-numba-dpex, with zeusm in both
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,--jobs=3) $(VENV)/.zeusm $(NUMBA_DPEX)
-
-requirements: $(VENV)/.requirements
 
 # --- examples and tests --------------------------------------------------------------------------
 
@@ -81,7 +79,8 @@ TEST_ONCE := $(addprefix test-python-once-,a-k l-z)
 TEST_PYTHON := $(TEST_ONCE) $(TEST_NUMBA_DPEX) $(TEST_DPCTL)
 NEED_WHEEL := $(TEST_ONCE) test-peers $(TEST_NUMBA_DPEX) $(TEST_DPCTL) test-sycl lint-python
 # PART:NEED is begun after NEED: the Rust tests run while the wheel is built.
-PARTS := requirements test-programs lint-rust venvs:requirements $(TEST_RUST:%=%:requirements:test-programs) $(NEED_WHEEL:%=%:venvs)
+PARTS := requirements wheel test-programs lint-rust requirements-numba-dpex $(TEST_RUST:%=%:requirements:test-programs) \
+	venvs:requirements:wheel:requirements-numba-dpex $(NEED_WHEEL:%=%:venvs)
 TOGETHER = @$(PYTHON) tools/parts.py --jobs $$(($$(nproc) + 1)) --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(MAKEOVERRIDES)
 test: | setup ## Everything that CI runs: the parts below, in about ten minutes
 	$(TOGETHER) $(PARTS)
@@ -193,7 +192,7 @@ docs: $(VENV_DOCS)/.zeusm ## The documentation as a site, in target/site
 .PHONY: clean
 clean: ## Removes all build results; keeps the download cache
 	$(CARGO) clean
-	rm -rf $(VENV) $(VENV_NUMBA_DPEX) $(VENV_FIGURE) $(VENV_DOCS) $(VENV_DIST) $(VENV_FREE_THREADED) $(VENV_JAX) $(VENV_TORCH) $(VENV_MPI) dist python/zeusm/lib
+	rm -rf .venv* dist python/zeusm/lib
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache docs/reference/generated
 
 include make/long.mk make/intel.mk make/bench.mk make/release.mk

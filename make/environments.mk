@@ -1,9 +1,10 @@
 # The Python environments, and the wheel that is installed in them.
 
-# The two test environments with their Python commands; the third one draws figures, the fourth builds the pages, the fifth
-# releases. The RPATH in dpctl 0.17's wheel does not contain the folder of the SYCL runtime, so the library path is set.
+# The two test environments with their Python commands; the third one builds the wheel, the fourth draws figures, the fifth builds
+# the pages, the sixth releases. The RPATH in dpctl 0.17's wheel does not contain the folder of the SYCL runtime, so the library path is set.
 VENV := .venv
 VENV_NUMBA_DPEX := .venv-numba-dpex
+VENV_BUILD := .venv-build
 VENV_FIGURE := .venv-figure
 VENV_DOCS := .venv-docs
 VENV_DIST := .venv-dist
@@ -19,6 +20,7 @@ endif
 # Wheels contain no links, so the SYCL runtime's large libraries are duplicated: hardlink (util-linux) replaces equal files
 # by links.
 $(VENV)/.requirements: requirements/venv.txt
+$(VENV_BUILD)/.requirements: requirements/venv-build.txt
 $(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
 $(VENV_DOCS)/.requirements: requirements/venv-docs.txt
 $(VENV_DIST)/.requirements: requirements/venv-dist.txt
@@ -30,23 +32,35 @@ $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
 	@! command -v hardlink >/dev/null || hardlink -q -c $*
 	@touch $@
 
+.PHONY: requirements requirements-numba-dpex
+requirements: $(VENV)/.requirements
+requirements-numba-dpex: $(NUMBA_DPEX:.zeusm=.requirements)
+
 # What the wheel is built from.
 SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/build_backend.py tools/third_party.py \
 	build.rs process src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
 
 # The wheel in dist is for the version of Python that the tests use; that in dist/abi3 is for all.
-PIP_WHEEL := env -u MAKEFLAGS -u MFLAGS PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/pip wheel --no-deps --no-build-isolation
-dist/.built: $(SOURCES) $(VENV)/.requirements
+PIP_WHEEL := env -u MAKEFLAGS -u MFLAGS PATH="$(CURDIR)/$(VENV_BUILD)/bin:$$PATH" $(VENV_BUILD)/bin/pip wheel --no-deps --no-build-isolation
+dist/.built: $(SOURCES) $(VENV_BUILD)/.requirements
 	@rm -f dist/*.whl
 	$(PIP_WHEEL) -w dist .
-	$(PY) tools/check_wheel.py dist/*.whl
+	$(PYTHON) tools/check_wheel.py dist/*.whl
 	@touch $@
 
-dist/abi3/.built: $(SOURCES) $(VENV)/.requirements
+dist/abi3/.built: $(SOURCES) $(VENV_BUILD)/.requirements
 	@rm -f dist/abi3/*.whl
 	$(PIP_WHEEL) -C build-args="--features abi3" -w dist/abi3 .
-	$(PY) tools/check_wheel.py dist/abi3/*.whl
+	$(PYTHON) tools/check_wheel.py dist/abi3/*.whl
 	@touch $@
+
+# A wheel that is quick to build after a change: little optimisation, and only what has changed is compiled.
+UNOPTIMISED := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+.PHONY: develop
+develop: $(VENV)/.requirements $(VENV_BUILD)/.requirements ## Builds and installs an unoptimised wheel in .venv; `make venvs` puts the optimised one back
+	@rm -rf $(TARGET)/develop/wheel $(VENV)/.zeusm
+	$(UNOPTIMISED) CARGO_INCREMENTAL=1 CARGO_TARGET_DIR=$(TARGET)/develop $(PIP_WHEEL) -q -w $(TARGET)/develop/wheel .
+	$(VENV)/bin/pip install -q --no-deps --force-reinstall $(TARGET)/develop/wheel/*.whl
 
 %/.zeusm: %/.requirements dist/.built
 	$*/bin/pip install -q --no-deps --force-reinstall dist/*.whl

@@ -171,11 +171,10 @@ test-threads: | setup ## The pool's tests with ThreadSanitizer
 COVERAGE := $(TARGET)/coverage
 COVERED := env CARGO_TARGET_DIR=$(COVERAGE) LLVM_PROFILE_FILE=$(COVERAGE)/%c%m.profraw RUSTC_BOOTSTRAP=1 \
 	RUSTFLAGS="-Cinstrument-coverage -Zcoverage-options=branch -Cllvm-args=-runtime-counter-relocation"
-UNOPTIMISED := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 .PHONY: coverage
 coverage: export ZEUSM_OPENCL_LIBRARY := $(CURDIR)/$(VENV)/lib/libintelocl.so
 coverage: export RUST_MIN_STACK := 8388608
-coverage: $(VENV)/.requirements ## Lines and branches that the Rust and the Python tests reach, by folder
+coverage: $(VENV)/.requirements $(VENV_BUILD)/.requirements ## Lines and branches that the Rust and the Python tests reach, by folder
 	rm -rf $(COVERAGE)/*.profraw $(COVERAGE)/venv $(COVERAGE)/wheel
 	$(COVERED) $(CARGO) build --locked -p zeusm-cpu
 	-$(COVERED) ZEUSM_CPU_STRICT=1 ZEUSM_CPU_LIBRARY=$(COVERAGE)/debug/libzeusm_cpu.so $(RUNNER)="timeout -k 10 1800" \
