@@ -1,6 +1,7 @@
 """dpnp's functions that call oneMKL, on both devices of the CPU runtime, compared with NumPy."""
 
 import ctypes
+import inspect
 import itertools
 import os
 import subprocess
@@ -163,6 +164,23 @@ assert "zeusm" not in open("/proc/self/maps").read()
     environment = os.environ | {"LD_LIBRARY_PATH": sys.prefix + "/lib"}
     environment["OCL_ICD_FILENAMES"] = announced()
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_a_forks_child_has_the_name_in_the_place_of_its_parents():
+    """The child writes the environment's bytes: another thread may have had the lock at the fork."""
+    program = f"""
+import ctypes, os, re, zeusm
+zeusm.runtime()
+{inspect.getsource(announced)}
+first = announced()
+for _ in range(2):
+    if os.fork():
+        os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+assert len(announced()) == len(first)
+numbers = re.findall("/proc/self/task/+([0-9]+)/root", announced())
+assert int(numbers[-1]) == os.getpid()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @on_gpu
