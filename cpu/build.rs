@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{fs, io};
 
-/// The tables in order: getter, index, function, and the version that added it.
+/// The tables in order: getter, index, function, and the version that added it; of a function that is implemented and that the oldest
+/// supported headers do not declare, also the types of its parameters.
 const TABLES: &str = "src/ddi/tables.csv";
 /// The names that the loader exports.
 const NAMES: &str = "src/ddi/loader-1.32.txt";
@@ -42,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let defined = defined()?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("tables.rs"), table_code(&tables, &defined)?)?;
+    fs::write(out.join("declarations.rs"), declarations(&tables)?)?;
     fs::write(
         out.join("absent.rs"),
         absent_code(&tables, &names, &defined),
@@ -75,7 +77,7 @@ fn table_code(tables: &str, defined: &BTreeSet<String>) -> Result<String, Box<dy
     let mut last = "";
     for row in tables.lines().skip(1) {
         let fields: Vec<&str> = row.split(',').collect();
-        let [getter, _, function, since] = fields[..] else {
+        let [getter, _, function, since, _] = fields[..] else {
             return Err(format!("{TABLES}: {row}").into());
         };
         if getter != last {
@@ -90,6 +92,36 @@ fn table_code(tables: &str, defined: &BTreeSet<String>) -> Result<String, Box<dy
         }
     }
     Ok(format!("{code}}}\n}}\nimplemented! {{{implemented} }}\n"))
+}
+
+/// The macro that passes on how a function is declared, as `level_zero_sys::declaration!` does for those of the headers.
+fn declarations(tables: &str) -> Result<String, std::fmt::Error> {
+    /// The parameters of an append that say what it signals and waits for.
+    const EVENTS: &str = ";ze_event_handle_t;u32;*mut ze_event_handle_t";
+    let mut code = String::from("macro_rules! declaration {\n");
+    for row in tables.lines().skip(1) {
+        let mut fields = row.split(',').skip(2);
+        let (Some(name), Some(types)) = (fields.next(), fields.nth(1)) else {
+            continue;
+        };
+        let (types, events) = match types.strip_suffix(EVENTS) {
+            Some(types) => (types, "; events"),
+            None => (types, ""),
+        };
+        let types = types.split_terminator(';').enumerate();
+        let list: Vec<_> = types
+            .map(|(index, kind)| format!("argument{index}: {kind}"))
+            .collect();
+        let list = list.join(", ");
+        if !list.is_empty() {
+            writeln!(
+                code,
+                "({name} [$($then:tt)*] $($rest:tt)*) => {{ $($then)*! {{ {name}({list}{events}) $($rest)* }} }};"
+            )?;
+        }
+    }
+    code += "($($of_headers:tt)*) => { level_zero_sys::declaration! { $($of_headers)* } };\n}\n";
+    Ok(code)
 }
 
 /// The names that are exported and not defined.

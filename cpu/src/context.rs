@@ -11,7 +11,7 @@ use crate::abi::entry::{Address, In};
 use crate::abi::result::ZeResult;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::handle::{object, register, retire};
+use crate::handle::{hand_out, object, register, retire};
 use crate::{device, driver, memory};
 
 object!(Context, sys::_ze_context_handle_t, Context);
@@ -44,8 +44,7 @@ pub fn create(
     context: &mut sys::ze_context_handle_t,
 ) -> ZeResult {
     check_flags(desc.flags, 0x1)?;
-    *context = register(Arc::new(Context::make()))?;
-    Ok(())
+    hand_out(Context::make(), context)
 }
 
 /// `zeContextCreateEx`; no devices means all of them.

@@ -8,7 +8,7 @@ use level_zero_sys::extensions;
 use zeusm_process::Lazy;
 
 use crate::abi::arguments::{check_flags, enumerate, input_structure, output};
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::abi::strictness::read_strictness;
 use crate::system::environment;
 use crate::{check, compiler, device, driver, engine, fork, front, module, opencl};
@@ -41,10 +41,7 @@ fn check_variables() -> ZeResult {
     });
     match error {
         None => Ok(()),
-        Some(text) => {
-            describe(text);
-            Err(sys::ZE_RESULT_ERROR_UNINITIALIZED)
-        }
+        Some(text) => Err(described(sys::ZE_RESULT_ERROR_UNINITIALIZED, text)),
     }
 }
 

@@ -111,13 +111,6 @@ impl<T: Structure> Argument<*mut T> for Out<'_, T> {
     }
 }
 
-impl<T: Structure> Argument<*mut T> for Option<In<'_, T>> {
-    unsafe fn check(raw: *mut T) -> ZeResult<Self> {
-        // SAFETY: the caller vouches for the pointer.
-        (!raw.is_null()).then(|| unsafe { check(raw) }).transpose()
-    }
-}
-
 /// A value that is read.
 impl<T> Argument<*const T> for &T {
     unsafe fn check(raw: *const T) -> ZeResult<Self> {
@@ -134,19 +127,19 @@ impl<T> Argument<*mut T> for &mut T {
     }
 }
 
-/// A place that may be null.
-impl<T> Argument<*mut T> for Option<&mut T> {
+/// What may be null, which is none.
+impl<T, A: Argument<*mut T>> Argument<*mut T> for Option<A> {
     unsafe fn check(raw: *mut T) -> ZeResult<Self> {
         // SAFETY: the caller vouches for the pointer.
-        (!raw.is_null()).then(|| unsafe { output(raw) }).transpose()
+        (!raw.is_null()).then(|| unsafe { check(raw) }).transpose()
     }
 }
 
-/// A value that may be null.
-impl<T> Argument<*const T> for Option<&T> {
+/// Likewise.
+impl<T, A: Argument<*const T>> Argument<*const T> for Option<A> {
     unsafe fn check(raw: *const T) -> ZeResult<Self> {
         // SAFETY: the caller vouches for the pointer.
-        (!raw.is_null()).then(|| unsafe { input(raw) }).transpose()
+        (!raw.is_null()).then(|| unsafe { check(raw) }).transpose()
     }
 }
 

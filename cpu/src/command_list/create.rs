@@ -15,7 +15,7 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
 use crate::engine::Stream;
-use crate::handle::{Named, register, retire};
+use crate::handle::{Named, hand_out};
 use crate::system::clock::Deadline;
 
 /// `ze_command_list_flags_t` up to 1.17.
@@ -30,7 +30,7 @@ pub fn create(
 ) -> ZeResult {
     check_flags(desc.flags, FLAGS)?;
     let group = QueueGroup::of(desc.commandQueueGroupOrdinal)?;
-    *list = register(Arc::new(CommandList {
+    let made = CommandList {
         context,
         context_handle: handle as usize,
         device: on,
@@ -39,8 +39,8 @@ pub fn create(
         in_order: desc.flags & extensions::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
         is_mutable: is_mutable(&desc)?,
         role: Role::Regular(ForkSafe::default()),
-    }))?;
-    Ok(())
+    };
+    hand_out(made, list)
 }
 
 /// `zeCommandListCreateImmediate`.
@@ -51,7 +51,7 @@ pub fn create_immediate(
     list: &mut sys::ze_command_list_handle_t,
 ) -> ZeResult {
     let group = device::check_queue(&desc)?;
-    *list = register(Arc::new(CommandList {
+    let made = CommandList {
         context,
         context_handle: handle as usize,
         device: on,
@@ -64,13 +64,8 @@ pub fn create_immediate(
             synchronous: desc.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
             desc: (&*desc).into(),
         }),
-    }))?;
-    Ok(())
-}
-
-/// `zeCommandListDestroy`; submitted commands are not affected.
-pub fn destroy(list: sys::ze_command_list_handle_t) -> ZeResult {
-    retire::<CommandList>(list).map(drop)
+    };
+    hand_out(made, list)
 }
 
 /// `zeCommandListClose`. An immediate list needs no closing and stays open, as its commands are submitted already.

@@ -8,11 +8,10 @@ use super::append::Events;
 use super::list::{CommandList, Role};
 use super::recording::Command;
 use super::submit::submit;
-use crate::abi::arguments::input_array;
 use crate::abi::result::{ZeResult, ensure};
 use crate::device::QueueGroup;
 use crate::engine::{Nothing, Order, Pins, Stream};
-use crate::handle::resolve;
+use crate::handle::resolve_all;
 
 /// Closed lists with live memory, ready to be submitted.
 pub struct Batch {
@@ -26,7 +25,7 @@ impl Batch {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for an immediate list or one of another group,
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one that is not closed or touches freed memory, and the errors of [`resolve`].
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one that is not closed or touches freed memory, and the errors of [`resolve_all`].
     ///
     /// # Safety
     /// `lists` must be null, misaligned or valid for `count` handles.
@@ -38,17 +37,11 @@ impl Batch {
         ensure(!lists.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
         ensure(count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
         // SAFETY: the caller vouches for the array.
-        let handles = unsafe {
-            input_array(
-                lists.cast_const(),
-                count,
-                sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-            )?
-        };
-        let lists = handles
-            .iter()
-            .map(|handle| commands(group, *handle))
-            .collect::<ZeResult<Vec<_>>>()?;
+        let lists = unsafe {
+            resolve_all::<CommandList>(lists, count, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)
+        }?;
+        let lists = lists.iter().map(|list| commands(group, list));
+        let lists = lists.collect::<ZeResult<Vec<_>>>()?;
         let pins = lists
             .iter()
             .flatten()
@@ -76,8 +69,7 @@ impl Batch {
     }
 }
 
-fn commands(group: QueueGroup, handle: sys::ze_command_list_handle_t) -> ZeResult<Vec<Command>> {
-    let list = resolve::<CommandList>(handle)?;
+fn commands(group: QueueGroup, list: &CommandList) -> ZeResult<Vec<Command>> {
     ensure(
         list.group == group,
         sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,

@@ -5,8 +5,9 @@
 /// [`ZeResult`](crate::abi::result::ZeResult) to a result code. The three last parameters of an append are passed on as
 /// [`Events`](crate::command_list::Events).
 ///
-/// A function that the oldest supported headers do not declare has its parameters behind its name, with `; events` for those
-/// three. Instead of a path, `= expression` computes the result. With `-> type`, the value is returned as it is.
+/// A function that the oldest supported headers do not declare is declared in `tables.csv`. One that is in no table, or whose arguments
+/// are not passed on one by one, has its parameters behind its name, with `; events` for those three. Instead of a path, `= expression`
+/// computes the result. With `-> type`, the value is returned as it is.
 macro_rules! functions {
     ($($name:ident
         $(($($argument:ident: $type:ty),* $(; $events:ident)? $(,)?) $(-> $returned:ty)?)?
@@ -18,10 +19,13 @@ macro_rules! functions {
 }
 pub(super) use functions;
 
+include!(concat!(env!("OUT_DIR"), "/declarations.rs"));
+pub(super) use declaration;
+
 /// Exports one function of [`functions!`].
 macro_rules! export {
     ($name:ident => $function:path) => {
-        level_zero_sys::declaration! { $name [$crate::ddi::declare::export] => $function }
+        $crate::ddi::declare::declaration! { $name [$crate::ddi::declare::export] => $function }
     };
     ($name:ident($($argument:ident: $type:ty),*; events) => $function:path) => {
         $crate::ddi::declare::export! {

@@ -132,29 +132,27 @@ pub unsafe fn vector_width(
     properties: *mut extensions::ze_device_vector_width_properties_ext_t,
 ) -> ZeResult {
     // SAFETY: the caller vouches for the pointers.
-    let properties = unsafe { enumerate_structures(count, properties, 1) }?;
-    let Some(properties) = properties.into_iter().next() else {
-        return Ok(());
-    };
-    let bytes = processor::vector_bytes();
-    *properties = extensions::ze_device_vector_width_properties_ext_t {
-        stype: properties.stype,
-        pNext: properties.pNext,
-        vector_width_size: bytes,
-        preferred_vector_width_char: bytes,
-        preferred_vector_width_short: bytes / 2,
-        preferred_vector_width_int: bytes / 4,
-        preferred_vector_width_long: bytes / 8,
-        preferred_vector_width_float: bytes / 4,
-        preferred_vector_width_double: bytes / 8,
-        preferred_vector_width_half: 0,
-        native_vector_width_char: bytes,
-        native_vector_width_short: bytes / 2,
-        native_vector_width_int: bytes / 4,
-        native_vector_width_long: bytes / 8,
-        native_vector_width_float: bytes / 4,
-        native_vector_width_double: bytes / 8,
-        native_vector_width_half: 0,
-    };
+    for properties in unsafe { enumerate_structures(count, properties, 1) }? {
+        let bytes = processor::vector_bytes();
+        *properties = extensions::ze_device_vector_width_properties_ext_t {
+            stype: properties.stype,
+            pNext: properties.pNext,
+            vector_width_size: bytes,
+            preferred_vector_width_char: bytes,
+            preferred_vector_width_short: bytes / 2,
+            preferred_vector_width_int: bytes / 4,
+            preferred_vector_width_long: bytes / 8,
+            preferred_vector_width_float: bytes / 4,
+            preferred_vector_width_double: bytes / 8,
+            preferred_vector_width_half: 0,
+            native_vector_width_char: bytes,
+            native_vector_width_short: bytes / 2,
+            native_vector_width_int: bytes / 4,
+            native_vector_width_long: bytes / 8,
+            native_vector_width_float: bytes / 4,
+            native_vector_width_double: bytes / 8,
+            native_vector_width_half: 0,
+        };
+    }
     Ok(())
 }

@@ -12,7 +12,7 @@ use zeusm_process::variables::{InvalidVariable, parse, switch};
 
 use super::layout::{self, Hierarchy, Layout, Place};
 use crate::abi::entry::Argument;
-use crate::abi::result::{ZeResult, describe};
+use crate::abi::result::{ZeResult, described};
 use crate::engine::DeviceEngine;
 use crate::handle::{self, Kind};
 use crate::memory::Share;
@@ -305,16 +305,16 @@ pub fn present(gpus: u32, cpu: bool, tiles: u32, peer_access: bool) -> ZeResult 
         layout::PEER_ACCESS => Some(u32::from(peer_access).to_string().into()),
         _ => env::var_os(name),
     };
-    let wanted = Layout::of_variables(read).map_err(|error| {
-        describe(&error.to_string());
-        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT
-    })?;
+    let refused = |error| described(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, error);
+    let wanted = Layout::of_variables(read).map_err(refused)?;
     let presented = &DEVICES.get_or_make(|| Devices::new(&wanted)).layout;
     if *presented == wanted {
         return Ok(());
     }
-    describe("the devices have been listed already");
-    Err(sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE)
+    Err(described(
+        sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
+        "the devices have been listed already",
+    ))
 }
 
 /// The handles of the devices of `zeDeviceGet`, in their order.
@@ -348,12 +348,5 @@ pub fn find(handle: sys::ze_device_handle_t) -> ZeResult<&'static Device> {
 impl Argument<sys::ze_device_handle_t> for &'static Device {
     unsafe fn check(raw: sys::ze_device_handle_t) -> ZeResult<Self> {
         find(raw)
-    }
-}
-
-/// Null is no device.
-impl Argument<sys::ze_device_handle_t> for Option<&'static Device> {
-    unsafe fn check(raw: sys::ze_device_handle_t) -> ZeResult<Self> {
-        (!raw.is_null()).then(|| find(raw)).transpose()
     }
 }

@@ -22,15 +22,13 @@ pub unsafe fn memory(
     properties: *mut sys::ze_device_memory_properties_t,
 ) -> ZeResult {
     // SAFETY: the caller vouches for the pointers.
-    let properties = unsafe { enumerate_structures(count, properties, 1) }?;
-    let Some(properties) = properties.into_iter().next() else {
-        return Ok(());
-    };
-    properties.flags = 0;
-    properties.maxClockRate = 0;
-    properties.maxBusWidth = CHANNEL;
-    properties.totalSize = device.memory;
-    properties.name = text("system memory");
+    for properties in unsafe { enumerate_structures(count, properties, 1) }? {
+        properties.flags = 0;
+        properties.maxClockRate = 0;
+        properties.maxBusWidth = CHANNEL;
+        properties.totalSize = device.memory;
+        properties.name = text("system memory");
+    }
     Ok(())
 }
 
@@ -68,12 +66,10 @@ pub unsafe fn cache(
     properties: *mut sys::ze_device_cache_properties_t,
 ) -> ZeResult {
     // SAFETY: the caller vouches for the pointers.
-    let properties = unsafe { enumerate_structures(count, properties, 1) }?;
-    let Some(properties) = properties.into_iter().next() else {
-        return Ok(());
-    };
-    properties.flags = 0;
-    properties.cacheSize = system::processor::cache();
+    for properties in unsafe { enumerate_structures(count, properties, 1) }? {
+        properties.flags = 0;
+        properties.cacheSize = system::processor::cache();
+    }
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use super::pool::EventPool;
 use super::rounds::Place;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::handle::{Named, register, resolve, retire};
+use crate::handle::{Named, hand_out, resolve, retire};
 use crate::usm::ipc::{Handle, Subject, find_file};
 
 /// `zeEventPoolGetIpcHandle`, for a pool with `ZE_EVENT_POOL_FLAG_IPC`. The descriptor in the handle stays open until the
@@ -60,8 +60,7 @@ pub fn open_pool(
     let board = find_file(&handle).and_then(Board::open);
     let board = board.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let opened = EventPool::opened(context as usize, Watcher::new(board));
-    *pool = register(Arc::new(opened))?;
-    Ok(())
+    hand_out(opened, pool)
 }
 
 /// `zeEventPoolCloseIpcHandle`; the pool's live events are not affected.
@@ -121,8 +120,7 @@ pub fn open_counter(
     };
     let watcher = Arc::new(Watcher::new(board));
     let opened = Event::opened(attributes, Place { watcher, index });
-    *event = register(Arc::new(opened))?;
-    Ok(())
+    hand_out(opened, event)
 }
 
 /// `zeEventCounterBasedCloseIpcHandle`; commands that wait for it or will signal it are not affected.

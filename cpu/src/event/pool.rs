@@ -12,7 +12,7 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::engine::Signal;
-use crate::handle::{Named, getters, object, register, retire};
+use crate::handle::{Named, getters, hand_out, object};
 use crate::memory::ShareError;
 
 /// `ze_event_pool_flags_t` up to 1.17.
@@ -108,20 +108,15 @@ pub unsafe fn create_pool(
     let counter = counter(&desc)?;
     let is_shared = desc.flags & sys::ZE_EVENT_POOL_FLAG_IPC.0 != 0 && counter.is_none();
     let board = is_shared.then(|| Board::create(desc.flags, desc.count));
-    *pool = register(Arc::new(EventPool {
+    let made = EventPool {
         context: context as usize,
         flags: desc.flags,
         count: desc.count,
         counter,
         shared: board.map(|board| Ok(Arc::new(Watcher::new(board?)))),
         is_opened: false,
-    }))?;
-    Ok(())
-}
-
-/// `zeEventPoolDestroy`; its live events are not affected.
-pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> ZeResult {
-    retire::<EventPool>(pool).map(drop)
+    };
+    hand_out(made, pool)
 }
 
 getters! { EventPool {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
+use crate::abi::arguments::input_array;
 use crate::abi::entry::Argument;
 use crate::abi::result::{ZeResult, ensure};
 pub use table::Table;
@@ -106,6 +107,15 @@ pub fn register<T: Object>(object: Arc<T>) -> ZeResult<*mut T::Opaque> {
     Ok(encode(T::KIND, slot, generation) as *mut T::Opaque)
 }
 
+/// Makes a handle for a new object, which the caller gets at `place`.
+///
+/// # Errors
+/// As for [`register`].
+pub fn hand_out<T: Object>(object: T, place: &mut *mut T::Opaque) -> ZeResult {
+    *place = register(Arc::new(object))?;
+    Ok(())
+}
+
 /// The live object that `handle` names.
 ///
 /// # Errors
@@ -118,6 +128,23 @@ pub fn resolve<T: Object>(handle: *mut T::Opaque) -> ZeResult<Arc<T>> {
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
 
+/// The live objects that `count` handles name; for a null array with a length, the code is `null`.
+///
+/// # Errors
+/// As for [`resolve`].
+///
+/// # Safety
+/// `handles` must be null, misaligned or valid for `count` handles.
+pub unsafe fn resolve_all<T: Object>(
+    handles: *mut *mut T::Opaque,
+    count: u32,
+    null: sys::ze_result_t,
+) -> ZeResult<Vec<Arc<T>>> {
+    // SAFETY: the caller vouches for the array.
+    let handles = unsafe { input_array(handles.cast_const(), count, null) }?;
+    handles.iter().map(|handle| resolve(*handle)).collect()
+}
+
 /// Ends the life of `handle` and returns its object.
 ///
 /// # Errors
@@ -127,6 +154,11 @@ pub fn retire<T: Object>(handle: *mut T::Opaque) -> ZeResult<Arc<T>> {
     T::table()
         .remove(slot, generation)
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+}
+
+/// `ze...Destroy` of most kinds of objects. What was made of the object or submitted with it has what it needs, and is not affected.
+pub fn destroy<T: Object>(handle: *mut T::Opaque) -> ZeResult {
+    retire::<T>(handle).map(drop)
 }
 
 /// The handle of an object that lives as long as the process: number `number` of its kind, which has no [`Table`].

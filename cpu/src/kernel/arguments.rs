@@ -7,7 +7,7 @@ use ::spirv::Dim;
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::abi::strictness::is_strict;
 use crate::handle::{Object, resolve};
 use crate::images::Image;
@@ -157,11 +157,11 @@ unsafe fn store(
             // SAFETY: the caller vouches for a handle.
             let image = unsafe { object::<Image>(value) }?;
             if kind(expected) != Some(image.layout.kind) {
-                describe(&format!(
-                    "argument {index} of the kernel {} is another type of image",
-                    kernel.name
+                let name = &kernel.name;
+                return Err(described(
+                    sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                    format_args!("argument {index} of the kernel {name} is another type of image"),
                 ));
-                return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
             }
             Stored::Image(image)
         }

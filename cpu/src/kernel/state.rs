@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 use zeusm_process::{ForkSafe, Mutex, MutexGuard, Reinit};
 
 use super::arguments::{Arguments, device_local_memory};
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::handle::object;
 use crate::module::Module;
 use crate::opencl;
@@ -137,11 +137,13 @@ impl Kernel {
             .local_memory()
             .saturating_add(self.limits.local_memory);
         if needed > most {
-            describe(&format!(
-                "a work-group of the kernel {} needs {needed} bytes of local memory, and the device has {most}",
-                self.info.name
+            let name = &self.info.name;
+            return Err(described(
+                sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+                format_args!(
+                    "a work-group of the kernel {name} needs {needed} bytes of local memory, and the device has {most}"
+                ),
             ));
-            return Err(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
         }
         Ok(most - needed)
     }

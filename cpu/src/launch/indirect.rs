@@ -8,12 +8,11 @@ use smallvec::SmallVec;
 use super::Launch;
 use super::append::{Groups, dimensions};
 use super::native::enqueue;
-use crate::abi::arguments::input_array;
 use crate::abi::result::{ZeResult, ensure};
 use crate::check::{DeviceCode, Uses};
 use crate::command_list::{Events, KernelList};
 use crate::engine::{Enqueued, Kind, Operation, Order, Pins};
-use crate::handle::resolve;
+use crate::handle::resolve_all;
 use crate::kernel::Kernel;
 use crate::memory::Span;
 use crate::opencl::{self, Queue};
@@ -140,10 +139,10 @@ pub unsafe fn append_multiple_indirect(
     let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
     ensure(!kernels.is_null() && !groups.is_null(), null)?;
     // SAFETY: the caller vouches for the array.
-    let kernels = unsafe { input_array(kernels.cast_const(), most, null)? };
-    let launches = kernels.iter().enumerate().map(|(index, kernel)| {
-        Launched::new(&resolve::<Kernel>(*kernel)?, groups.wrapping_add(index))
-    });
+    let kernels = unsafe { resolve_all::<Kernel>(kernels, most, null) }?;
+    let launches = (0..).zip(&kernels);
+    let launches =
+        launches.map(|(index, kernel)| Launched::new(kernel, groups.wrapping_add(index)));
     let launches = launches.collect::<ZeResult<_>>()?;
     let operation = Indirect {
         launches,

@@ -19,7 +19,7 @@ use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::CommandList;
 use crate::engine::Operation;
-use crate::handle::resolve;
+use crate::handle::resolve_all;
 use crate::kernel::Kernel;
 use crate::opencl::Range;
 
@@ -82,12 +82,11 @@ pub unsafe fn update_kernels(
     let (ids, kernels) = unsafe {
         (
             input_array(ids.cast_const(), count, null)?,
-            input_array(kernels.cast_const(), count, null)?,
+            resolve_all::<Kernel>(kernels, count, null)?,
         )
     };
     let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION;
     for (id, kernel) in ids.iter().zip(kernels) {
-        let kernel = resolve::<Kernel>(*kernel)?;
         list.change(*id, flags, |operation| {
             launch(operation)?.with_kernel(&kernel)
         })?;

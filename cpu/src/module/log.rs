@@ -6,7 +6,7 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use crate::abi::result::{ZeResult, ensure};
-use crate::handle::{object, register, retire};
+use crate::handle::{hand_out, object};
 
 object!(BuildLog, sys::_ze_module_build_log_handle_t, ModuleBuildLog);
 
@@ -19,16 +19,8 @@ impl BuildLog {
         text: String,
         place: Option<&mut sys::ze_module_build_log_handle_t>,
     ) -> ZeResult {
-        if let Some(place) = place {
-            *place = register(Arc::new(Self(text)))?;
-        }
-        Ok(())
+        place.map_or(Ok(()), |place| hand_out(Self(text), place))
     }
-}
-
-/// `zeModuleBuildLogDestroy`.
-pub fn destroy(log: sys::ze_module_build_log_handle_t) -> ZeResult {
-    retire::<BuildLog>(log).map(drop)
 }
 
 /// `zeModuleBuildLogGetString`.

@@ -16,7 +16,7 @@ use crate::command_list::{Batch, QueueAttributes};
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
 use crate::engine::{Nothing, Order, Pins, Stream};
-use crate::handle::{Named, getters, object, register, retire};
+use crate::handle::{Named, getters, hand_out, object};
 use crate::system::clock::Deadline;
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
@@ -38,18 +38,13 @@ pub fn create(
     queue: &mut sys::ze_command_queue_handle_t,
 ) -> ZeResult {
     let group = device::check_queue(&desc)?;
-    *queue = register(Arc::new(Queue {
+    let made = Queue {
         stream: Stream::new(on.engine.as_ref(), desc.priority.into()),
         group,
         attributes: (&*desc).into(),
         submission: ForkSafe::default(),
-    }))?;
-    Ok(())
-}
-
-/// `zeCommandQueueDestroy`; submitted commands are not affected.
-pub fn destroy(queue: sys::ze_command_queue_handle_t) -> ZeResult {
-    retire::<Queue>(queue).map(drop)
+    };
+    hand_out(made, queue)
 }
 
 /// `zeCommandQueueExecuteCommandLists`.
@@ -91,8 +86,7 @@ pub fn create_fence(
 ) -> ZeResult {
     let signaled = sys::ZE_FENCE_FLAG_SIGNALED.0;
     check_flags(desc.flags, signaled)?;
-    *fence = register(Arc::new(Fence::new(queue, desc.flags & signaled != 0)))?;
-    Ok(())
+    hand_out(Fence::new(queue, desc.flags & signaled != 0), fence)
 }
 
 /// `zeCommandQueueSynchronize`, `timeout` in nanoseconds.

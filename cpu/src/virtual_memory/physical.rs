@@ -10,10 +10,10 @@ use zeusm_process::{OwnFile, duplicate};
 use super::pages::check_size;
 use crate::abi::arguments::{Link, check_flags};
 use crate::abi::entry::{In, Out};
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::context::Context;
 use crate::device::{self, check_external};
-use crate::handle::{object, register, retire};
+use crate::handle::{hand_out, object, retire};
 use crate::memory::{
     Export, Mapping, Part, Record, Reserved, Share, ShareError, accounting, count_file, exports,
     next_id, own_memory_file, reopen,
@@ -138,8 +138,8 @@ impl PhysicalMemory {
 
 /// The result code for a file whose descriptor the program has closed, which is described.
 fn closed() -> sys::ze_result_t {
-    describe("the program has closed the descriptor of physical memory");
-    sys::ZE_RESULT_ERROR_UNKNOWN
+    let text = "the program has closed the descriptor of physical memory";
+    described(sys::ZE_RESULT_ERROR_UNKNOWN, text)
 }
 
 /// The descriptor that a chain imports. What the runtime does not do, such as the export of physical memory as a descriptor,
@@ -186,8 +186,7 @@ pub fn create(
     if let Some(device) = device.filter(|_| !is_on_host) {
         memory.device = device.handle() as usize;
     }
-    *physical = register(Arc::new(memory))?;
-    Ok(())
+    hand_out(memory, physical)
 }
 
 /// `zePhysicalMemDestroy`; where it is mapped, it stays.

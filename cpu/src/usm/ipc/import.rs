@@ -15,7 +15,7 @@ use super::super::query::owner_asked_for;
 use super::handle::{Handle, Subject};
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::Address;
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::context::Context;
 use crate::device::Device;
 use crate::memory::{self, Part, Record, exports, is_memory_file};
@@ -139,12 +139,12 @@ pub(super) fn is_of(file: &File, handle: &Handle) -> bool {
 
 /// The result code for memory that the system does not map, which is described.
 fn unmapped(record: &Record) -> sys::ze_result_t {
-    describe(&format!(
+    let text = format_args!(
         "the system does not map {} bytes of the exporting process's memory: the limit of this process's address space \
          (RLIMIT_AS), or of its mappings, is reached",
         record.size
-    ));
-    sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+    );
+    described(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, text)
 }
 
 /// What a descriptor of a memory file shows.
