@@ -17,6 +17,8 @@ mod share;
 mod span;
 mod touched;
 
+use zeusm_process::AtFork;
+
 pub use allocate::{adopt, allocate, import, import_file};
 pub use allocation::{Allocation, Pin};
 pub use backing::{
@@ -31,25 +33,8 @@ pub use touched::count_file;
 
 pub use crate::system::PAGE;
 
-/// Blocks allocation, free and export in other threads until this thread calls [`parent`] or [`child`].
-///
-/// Lock order: the map, the arenas, the export table.
-pub fn prepare() {
-    map::at_fork().prepare();
-    backing::at_fork().prepare();
-    exports::prepare();
-}
-
-/// Undoes [`prepare`], in the parent.
-pub fn parent() {
-    exports::parent();
-    backing::at_fork().parent();
-    map::at_fork().parent();
-}
-
-/// Undoes [`prepare`], in the child, and replaces memory that the parent shares with other processes by private copies.
-pub fn child() {
-    exports::child();
-    backing::at_fork().parent();
-    map::at_fork().parent();
+/// What a fork holds, in the order in which threads lock it: the map, the arenas, and the export table, whose memory a child replaces by
+/// private copies.
+pub fn at_fork() -> [&'static dyn AtFork; 3] {
+    [map::at_fork(), backing::at_fork(), exports::at_fork()]
 }
