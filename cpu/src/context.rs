@@ -19,7 +19,8 @@ object!(Context, sys::_ze_context_handle_t, Context);
 /// A context.
 #[derive(Debug)]
 pub struct Context {
-    id: u64,
+    /// The id that its allocations carry.
+    pub id: u64,
 }
 
 impl Context {
@@ -29,11 +30,6 @@ impl Context {
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
         }
-    }
-
-    /// The id that its allocations carry.
-    pub fn id(&self) -> u64 {
-        self.id
     }
 }
 
@@ -74,7 +70,7 @@ pub unsafe fn create_for(
 /// `zeContextDestroy`: also frees the context's memory; memory that commands in flight use is freed when they are
 /// complete.
 pub fn destroy(context: sys::ze_context_handle_t) -> ZeResult {
-    drop(memory::remove_context(retire::<Context>(context)?.id()));
+    drop(memory::remove_context(retire::<Context>(context)?.id));
     Ok(())
 }
 

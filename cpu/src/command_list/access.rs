@@ -28,11 +28,11 @@ impl CommandList {
                 continue;
             };
             // Host memory belongs to no device.
-            let owner = device::find(allocation.device() as sys::ze_device_handle_t).ok();
+            let owner = device::find(allocation.request.device as sys::ze_device_handle_t).ok();
             let Some(owner) = owner.filter(|owner| !self.device.can_access(owner)) else {
                 continue;
             };
-            let kind = match allocation.kind() {
+            let kind = match allocation.request.kind {
                 sys::ZE_MEMORY_TYPE_SHARED => "shared",
                 _ => "device",
             };
@@ -48,11 +48,11 @@ impl CommandList {
     /// Tells the checker of memory that belongs to another context than the list: by the letter an error, while Intel's driver
     /// allows it and MPI relies on it.
     fn check_context(&self, operation: &impl Operation) -> ZeResult {
-        let (own, other) = (self.context.id(), operation.uses().context);
+        let (own, other) = (self.context.id, operation.uses().context);
         for pin in operation.pin()? {
             let allocation = pin.allocation();
             let Some((owner, watch)) =
-                allocation.and_then(|it| Some((it.context(), it.watched()?)))
+                allocation.and_then(|it| Some((it.request.context, it.watched()?)))
             else {
                 continue;
             };

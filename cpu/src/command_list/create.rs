@@ -6,17 +6,15 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 use zeusm_process::ForkSafe;
 
-use super::list::{CommandList, Immediate, Role};
+use super::list::{CommandList, Role, Submitter};
 use super::mutable::is_mutable;
 use super::recording::Recording;
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::In;
-use crate::abi::result::{ZeResult, ensure};
+use crate::abi::result::ZeResult;
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
-use crate::engine::Stream;
 use crate::handle::{Named, hand_out};
-use crate::system::clock::Deadline;
 
 /// `ze_command_list_flags_t` up to 1.17.
 const FLAGS: u32 = 0x3f;
@@ -59,11 +57,7 @@ pub fn create_immediate(
         flags: 0,
         in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
         is_mutable: false,
-        role: Role::Immediate(Immediate {
-            stream: Stream::new(on.engine.as_ref(), desc.priority.into()),
-            synchronous: desc.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
-            desc: (&*desc).into(),
-        }),
+        role: Role::Immediate(Submitter::new(on, &desc)),
     };
     hand_out(made, list)
 }
@@ -86,7 +80,5 @@ pub fn reset(list: Arc<CommandList>) -> ZeResult {
 
 /// `zeCommandListHostSynchronize`, `timeout` in nanoseconds.
 pub fn host_synchronize(list: Arc<CommandList>, timeout: u64) -> ZeResult {
-    let stream = &list.immediate()?.stream;
-    let done = stream.synchronize(Deadline::after(timeout))?;
-    ensure(done, sys::ZE_RESULT_NOT_READY)
+    list.immediate()?.synchronize(timeout)
 }

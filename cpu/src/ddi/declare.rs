@@ -1,4 +1,10 @@
-//! How a function of Level Zero is exported that the runtime implements.
+//! How a function of Level Zero is exported that the runtime implements, and how a table of functions is filled.
+
+use std::ffi::c_void;
+
+use level_zero_sys as sys;
+
+use crate::abi::result::{ZeResult, ensure};
 
 /// Exports functions of Level Zero. `zeName => path;` exports `zeName` as the headers declare it, which calls the function at
 /// `path` with its arguments, each [checked](crate::abi::entry::Argument) and as that function takes it, and converts the
@@ -68,3 +74,24 @@ macro_rules! export {
     };
 }
 pub(super) use export;
+
+/// Writes the entries that a caller of `version` knows.
+///
+/// # Safety
+/// `table` must be null or have room for the entries of specification `version`.
+pub unsafe fn write(
+    version: sys::ze_api_version_t,
+    table: *mut *const c_void,
+    entries: &[(u32, *const c_void)],
+) -> ZeResult {
+    ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    let (major, minor) = (version.0 >> 16, version.0 & 0xffff);
+    ensure(major == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)?;
+    for (index, (since, address)) in entries.iter().enumerate() {
+        if *since <= minor {
+            // SAFETY: the entry is part of the table in the caller's version.
+            unsafe { table.add(index).write(*address) };
+        }
+    }
+    Ok(())
+}

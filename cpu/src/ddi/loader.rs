@@ -9,7 +9,7 @@ use level_zero_sys as sys;
 
 use crate::abi::arguments::{enumerate, output, text};
 use crate::abi::result::{ZeResult, ensure};
-use crate::ddi::declare::functions;
+use crate::ddi::declare::{functions, write};
 use crate::driver;
 
 /// The application's callback for a loader's teardown.
@@ -147,12 +147,6 @@ unsafe fn tracer_table(version: sys::ze_api_version_t, table: *mut *const c_void
     extern "C" fn nothing() -> sys::ze_result_t {
         sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
     }
-    ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-    let is_known = version.0 >> 16 == 1;
-    ensure(is_known, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)?;
-    for index in 0..5 {
-        // SAFETY: the caller vouches for room for five entries.
-        unsafe { table.add(index).write(nothing as *const c_void) };
-    }
-    Ok(())
+    // SAFETY: the caller vouches for room for five entries.
+    unsafe { write(version, table, &[(0, nothing as *const c_void); 5]) }
 }

@@ -23,16 +23,12 @@ static LIBRARY: Lazy<Option<PathBuf>> = Lazy::new();
 pub fn announce() {
     if LIBRARY.get().is_none() {
         LIBRARY.get_or_make(|| maps::file_at(clGetExtensionFunctionAddress as *const () as usize));
-        name();
+        child();
     }
 }
 
-/// Adds the name that is valid in a fork's child, whose parent may not have used OpenCL yet.
+/// Adds the name that is valid in this process: also in a fork's child, whose parent may not have used OpenCL yet.
 pub fn child() {
-    name();
-}
-
-fn name() {
     let Some(path) = LIBRARY.get().and_then(Option::as_ref) else {
         return;
     };

@@ -81,7 +81,7 @@ impl Request {
             size,
             alignment: 0,
             kind: sys::ZE_MEMORY_TYPE_DEVICE,
-            context: context.id(),
+            context: context.id,
             // OpenCL may access it on the thread of the host.
             host_access: true,
             device: device.handle() as u64,

@@ -21,7 +21,7 @@ const LOCAL_MARGIN: usize = 1024;
 
 /// One value that has been set.
 #[derive(Clone)]
-enum Stored {
+pub(super) enum Stored {
     Pointer(usize),
     Bytes(SmallVec<[u8; 16]>),
     Local(usize),
@@ -30,15 +30,10 @@ enum Stored {
 }
 
 /// The values of all arguments that have been set.
-#[derive(Clone)]
-pub struct Arguments(Vec<Option<Stored>>);
+#[derive(Clone, Default)]
+pub struct Arguments(pub(super) Vec<Option<Stored>>);
 
 impl Arguments {
-    /// None of `count` set.
-    pub fn unset(count: usize) -> Self {
-        Self(vec![None; count])
-    }
-
     /// The values for a launch, or the index of the first argument that has none. Local memory of `spare` bytes at most follows
     /// what was set (`LOCAL_MARGIN`).
     pub fn values(&self, mut spare: u64) -> Result<SmallVec<[Value<'_>; 16]>, usize> {

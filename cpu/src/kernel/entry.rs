@@ -6,8 +6,7 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use zeusm_process::ForkSafe;
 
-use super::arguments::Arguments;
-use super::state::{Kernel, Settings, State};
+use super::state::Kernel;
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::{In, check};
 use crate::abi::result::{ZeResult, described};
@@ -47,18 +46,11 @@ pub fn create(
     let limits = compiled.info();
     // Not every type has a default value; without one, the runtime only suggests no group size.
     let _ = compiled.preset(&preset(&info.arguments));
-    let state = State {
-        arguments: Arc::new(Arguments::unset(info.arguments.len())),
-        group: info.required_group_size.unwrap_or([1; 3]),
-        offset: [0; 3],
-        indirect: 0,
-        suggested: None,
-    };
     let made = Kernel {
         limits,
         info: info.clone(),
         compiled: Arc::new(compiled),
-        settings: ForkSafe::new(Settings::new(state)),
+        settings: ForkSafe::default(),
         _module: module,
     };
     hand_out(made, kernel)

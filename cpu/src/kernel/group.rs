@@ -52,7 +52,7 @@ impl Kernel {
     /// anything but the size that the kernel requires.
     pub fn set_group(&self, group: [u32; 3]) -> ZeResult {
         self.check_group(group)?;
-        self.state().group = group;
+        self.state().group = Some(group);
         Ok(())
     }
 

@@ -1,8 +1,7 @@
 //! Allocations, and the pins that keep one alive while commands use it.
 
+use std::ops::Range;
 use std::sync::Arc;
-
-use level_zero_sys as sys;
 
 use super::backing::{Backing, Export, Form, Record};
 use super::indirect::{self, Indirect};
@@ -15,8 +14,10 @@ use crate::check::Watch;
 /// An allocation. Its memory is freed with the last reference.
 pub struct Allocation {
     backing: Backing,
-    id: u64,
-    request: Request,
+    /// An id that is unique among the process's past and present allocations.
+    pub id: u64,
+    /// What it was asked for with.
+    pub request: Request,
     /// The submitted commands that use it.
     pins: PinCount,
     /// The bytes that it takes; none of memory of another process or file.
@@ -40,45 +41,20 @@ impl Allocation {
         }
     }
 
-    /// Whether it was allocated to be exported as a file descriptor.
-    pub fn is_exportable(&self) -> bool {
-        self.request.exportable
-    }
-
     /// Address of the first byte.
     pub fn base(&self) -> usize {
         self.backing.address()
     }
 
-    /// Size in bytes, as asked for.
-    pub fn size(&self) -> usize {
-        self.request.size
+    /// Its bytes.
+    pub fn bytes(&self) -> Range<usize> {
+        self.base()..self.base() + self.request.size
     }
 
     /// The page size that its properties report. SYCL's pools ask for that of one allocation, and take every allocation to begin
     /// at a multiple of it.
     pub fn page_size(&self) -> usize {
         self.backing.granularity()
-    }
-
-    /// Host, device or shared.
-    pub fn kind(&self) -> sys::ze_memory_type_t {
-        self.request.kind
-    }
-
-    /// An id that is unique among the process's past and present allocations.
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// The id of the context that owns it.
-    pub fn context(&self) -> u64 {
-        self.request.context
-    }
-
-    /// The handle of the device that it was allocated for, or 0.
-    pub fn device(&self) -> u64 {
-        self.request.device
     }
 
     /// The checker's side of it, when the checker is on.

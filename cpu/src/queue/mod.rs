@@ -11,21 +11,19 @@ use zeusm_process::{ForkSafe, Mutex};
 use self::fence::Fence;
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::In;
-use crate::abi::result::{ZeResult, ensure};
-use crate::command_list::{Batch, QueueAttributes};
+use crate::abi::result::ZeResult;
+use crate::command_list::{Batch, Submitter};
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
-use crate::engine::{Nothing, Order, Pins, Stream};
+use crate::engine::{Nothing, Order, Pins};
 use crate::handle::{Named, getters, hand_out, object};
-use crate::system::clock::Deadline;
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
 
 /// A command queue.
 pub struct Queue {
-    stream: Stream,
+    submitter: Submitter,
     group: QueueGroup,
-    attributes: QueueAttributes,
     /// Held while lists are submitted, so that those of two threads do not mix.
     submission: ForkSafe<Mutex<()>>,
 }
@@ -39,9 +37,8 @@ pub fn create(
 ) -> ZeResult {
     let group = device::check_queue(&desc)?;
     let made = Queue {
-        stream: Stream::new(on.engine.as_ref(), desc.priority.into()),
+        submitter: Submitter::new(on, &desc),
         group,
-        attributes: (&*desc).into(),
         submission: ForkSafe::default(),
     };
     hand_out(made, queue)
@@ -65,17 +62,14 @@ pub unsafe fn execute(
         Some(Fence::of(fence, queue)?)
     };
     let submission = owner.submission.get().lock();
-    batch.submit(&owner.stream)?;
+    let stream = &owner.submitter.stream;
+    batch.submit(stream)?;
     if let Some(fence) = fence {
         let (order, waits, signal) = (Order::Barrier, SmallVec::new(), Some(fence.signal()));
-        let stream = &owner.stream;
         stream.submit(Arc::new(Nothing), Pins::new(), order, waits, signal);
     }
     drop(submission);
-    if owner.attributes.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS {
-        owner.stream.synchronize(Deadline::Never)?;
-    }
-    Ok(())
+    owner.submitter.synchronize_if_synchronous()
 }
 
 /// `zeFenceCreate`.
@@ -91,19 +85,18 @@ pub fn create_fence(
 
 /// `zeCommandQueueSynchronize`, `timeout` in nanoseconds.
 pub fn synchronize(queue: Arc<Queue>, timeout: u64) -> ZeResult {
-    let done = queue.stream.synchronize(Deadline::after(timeout))?;
-    ensure(done, sys::ZE_RESULT_NOT_READY)
+    queue.submitter.synchronize(timeout)
 }
 
 getters! { Queue {
     /// `zeCommandQueueGetOrdinal`.
     ordinal: u32 = |queue| Ok(queue.group.ordinal());
     /// `zeCommandQueueGetIndex`.
-    index: u32 = |queue| Ok(queue.attributes.index);
+    index: u32 = |queue| Ok(queue.submitter.index);
     /// `zeCommandQueueGetFlags`.
-    creation_flags: u32 = |queue| Ok(queue.attributes.flags);
+    creation_flags: u32 = |queue| Ok(queue.submitter.flags);
     /// `zeCommandQueueGetMode`.
-    mode: sys::ze_command_queue_mode_t = |queue| Ok(queue.attributes.mode);
+    mode: sys::ze_command_queue_mode_t = |queue| Ok(queue.submitter.mode);
     /// `zeCommandQueueGetPriority`.
-    priority: sys::ze_command_queue_priority_t = |queue| Ok(queue.attributes.priority);
+    priority: sys::ze_command_queue_priority_t = |queue| Ok(queue.submitter.priority);
 }}

@@ -146,7 +146,7 @@ fn allocate(
         size,
         alignment,
         kind,
-        context: context.id(),
+        context: context.id,
         host_access: kind != sys::ZE_MEMORY_TYPE_DEVICE
             || device.is_some_and(|device| device.type_ == sys::ZE_DEVICE_TYPE_CPU),
         device: device.map_or(0, |device| device.handle() as u64),

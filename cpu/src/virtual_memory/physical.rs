@@ -31,11 +31,13 @@ object!(
 /// Physical memory. It lives until its handle is destroyed and it is mapped nowhere.
 #[derive(Debug)]
 pub struct PhysicalMemory {
-    id: u64,
+    /// The id, which is unique among allocations, too.
+    pub id: u64,
     file: Arc<OwnFile>,
-    size: usize,
+    /// Size in bytes.
+    pub size: usize,
     /// The handle of its device; 0 for memory of the host.
-    device: usize,
+    pub device: usize,
     /// The bytes that it takes; none of a file of a descriptor that the program passed.
     reserved: Option<Reserved>,
 }
@@ -118,21 +120,6 @@ impl PhysicalMemory {
     /// `ZE_RESULT_ERROR_UNKNOWN` when the program has closed its descriptor.
     pub fn file(&self) -> ZeResult<&File> {
         self.file.get().ok_or_else(closed)
-    }
-
-    /// The id, which is unique among allocations, too.
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// The handle of its device; null for memory of the host.
-    pub fn device(&self) -> sys::ze_device_handle_t {
-        self.device as sys::ze_device_handle_t
-    }
-
-    /// Size in bytes.
-    pub fn size(&self) -> usize {
-        self.size
     }
 }
 

@@ -123,7 +123,7 @@ pub fn map(
     )?;
     let fits = offset
         .checked_add(pages.len())
-        .is_some_and(|end| end <= physical.size());
+        .is_some_and(|end| end <= physical.size);
     ensure(fits, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
     let mut reservations = RESERVATIONS.lock();
     let reservation = reservation(&mut reservations, &pages)?;
@@ -143,7 +143,7 @@ pub fn map(
     result.map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
     let made = Mapped {
         physical,
-        context: context.id(),
+        context: context.id,
         offset,
         length: pages.len(),
         exported: None,

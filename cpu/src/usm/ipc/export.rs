@@ -28,7 +28,7 @@ pub fn get(
             let owner = owner_asked_for(&context);
             ensure(
                 allocation.base() == pointer
-                    && owner.is_none_or(|owner| allocation.context() == owner),
+                    && owner.is_none_or(|owner| allocation.request.context == owner),
                 sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
             )?;
             allocation.export()?

@@ -57,7 +57,7 @@ pub fn open(
             (file, found.record)
         }
     };
-    let address = memory::import(&file, &record, context.id(), device.handle() as u64);
+    let address = memory::import(&file, &record, context.id, device.handle() as u64);
     *pointer = address.ok_or_else(|| unmapped(&record))? as *mut c_void;
     Ok(())
 }
@@ -76,7 +76,7 @@ pub fn close(context: Arc<Context>, Address(pointer): Address) -> ZeResult {
     };
     base.and_then(|base| {
         memory::remove(base, |it| {
-            it.is_import() && owner.is_none_or(|owner| it.context() == owner)
+            it.is_import() && owner.is_none_or(|owner| it.request.context == owner)
         })
     })
     .map(drop)
