@@ -132,15 +132,8 @@ fn absent_code(tables: &str, names: &str, defined: &BTreeSet<String>) -> String 
         .filter(|name| !defined.contains(*name) && !is_table(name));
     let (getters, functions): (Vec<_>, Vec<_>) =
         missing.partition(|name| name.ends_with("ProcAddrTable"));
-    let (tracers, functions): (Vec<_>, Vec<_>) = functions
-        .into_iter()
-        .partition(|name| name.starts_with("zel"));
-    [
-        ("empty", getters),
-        ("untraced", tracers),
-        ("absent", functions),
-    ]
-    .iter()
-    .map(|(kind, names)| format!("{kind}! {{ {} }}\n", names.join(" ")))
-    .collect()
+    [("empty", getters), ("absent", functions)]
+        .iter()
+        .map(|(kind, names)| format!("{kind}! {{ {} }}\n", names.join(" ")))
+        .collect()
 }

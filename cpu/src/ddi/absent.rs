@@ -12,7 +12,8 @@ use crate::ddi::declare::write;
 use crate::driver;
 
 /// Exports functions that return an error: `ZE_RESULT_ERROR_UNINITIALIZED` before the driver is initialised, then
-/// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader returns for a driver without them.
+/// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader returns for a driver without them. Among them are those of tracers: SYCL 2024.2
+/// links to some, and calls them only when tracing is requested.
 macro_rules! absent {
     ($($name:ident)*) => {$(
         /// Not implemented.
@@ -37,17 +38,6 @@ macro_rules! empty {
         ) -> sys::ze_result_t {
             // SAFETY: nothing is written.
             entry_point(|| unsafe { write(version, table, &[]) })
-        }
-    )*};
-}
-
-/// Exports functions of tracers. SYCL 2024.2 links to some of them, and calls them only when tracing is requested.
-macro_rules! untraced {
-    ($($name:ident)*) => {$(
-        /// Answers `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`: nothing is traced.
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> sys::ze_result_t {
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
         }
     )*};
 }

@@ -1,9 +1,10 @@
-//! The entry points that list devices, and those without a property.
+//! The entry points that list devices, tell which are peers, and those of few properties.
 
 use level_zero_sys as sys;
 
 use super::list::{self, Device};
 use crate::abi::arguments::enumerate;
+use crate::abi::entry::Out;
 use crate::abi::result::ZeResult;
 use crate::driver::Driver;
 use crate::system::clock;
@@ -59,5 +60,52 @@ pub fn global_timestamps(_: &'static Device, host: &mut u64, on_device: &mut u64
     let now = clock::now();
     *host = now;
     *on_device = now;
+    Ok(())
+}
+
+/// `zeDeviceGetP2PProperties`.
+pub fn p2p(
+    device: &'static Device,
+    peer: &'static Device,
+    mut properties: Out<'_, sys::ze_device_p2p_properties_t>,
+) -> ZeResult {
+    properties.flags = if device.can_access(peer) {
+        sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS.0 | sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS.0
+    } else {
+        0
+    };
+    Ok(())
+}
+
+/// `zeDeviceCanAccessPeer`.
+pub fn can_access_peer(
+    device: &'static Device,
+    peer: &'static Device,
+    value: &mut sys::ze_bool_t,
+) -> ZeResult {
+    *value = device.can_access(peer).into();
+    Ok(())
+}
+
+/// The domain of all addresses, above those that a PCI bus or a volume management device has: no hardware is there.
+const DOMAIN: u32 = 0x00ff_ffff;
+
+/// `zeDevicePciGetPropertiesExt`. The devices are on no bus: they have addresses because programs tell devices apart by
+/// them, and the addresses ascend in the order of the devices. A tile has its GPU's. The speed is unknown.
+pub fn pci(
+    device: &'static Device,
+    mut properties: Out<'_, sys::ze_pci_ext_properties_t>,
+) -> ZeResult {
+    properties.address = sys::ze_pci_address_ext_t {
+        domain: DOMAIN,
+        bus: device.place,
+        device: 0,
+        function: 0,
+    };
+    properties.maxSpeed = sys::ze_pci_speed_ext_t {
+        genVersion: -1,
+        width: -1,
+        maxBandwidth: -1,
+    };
     Ok(())
 }

@@ -60,7 +60,7 @@ pub fn enqueue<L: FnOnce(&Queue) -> ZeResult<Option<opencl::Event>>>(
     }
     Enqueued {
         event: launched.map(|launched| Arc::new(launched) as Arc<dyn NativeEvent>),
-        fault: outcome.err(),
+        outcome,
     }
 }
 

@@ -16,8 +16,8 @@ use super::wait::Waiter;
 use crate::abi::result::ZeResult;
 use crate::engine::order::retired::in_callback;
 use crate::engine::order::{
-    Enqueued, Executor, InOrder, Native, NativeEvent, Operation, QueueNumber, ReadyList, Request,
-    Token, dispatch, execution,
+    Enqueued, Executor, InOrder, Native, NativeEvent, QueueNumber, ReadyList, Request, Token,
+    dispatch, execution,
 };
 use crate::opencl::Call;
 use crate::system::clock::{self, Deadline};
@@ -53,7 +53,12 @@ impl NativeQueue {
         // From the enqueueing on, a fork waits for the command. While the process exits, there is no call.
         let call = Call::begin();
         let started = token.now_if_timed();
-        let (event, outcome) = issue(&*token.operation, self.number);
+        let enqueue = || token.operation.enqueue(self.number.0);
+        let enqueued = catch_unwind(AssertUnwindSafe(enqueue));
+        let Enqueued { event, outcome } = enqueued.unwrap_or(Enqueued {
+            event: None,
+            outcome: Err(sys::ZE_RESULT_ERROR_UNKNOWN),
+        });
         token.note(outcome);
         let Some(event) = event else {
             drop((call, enqueue_lock));
@@ -100,7 +105,7 @@ impl NativeQueue {
             return dispatch(token.complete(now, now));
         }
         let ready = self.executing(&token, &in_flight);
-        in_flight.push_marker(token);
+        in_flight.push(token, 0);
         drop(in_flight);
         dispatch(ready);
     }
@@ -135,20 +140,6 @@ impl NativeQueue {
         drop(in_flight);
         dispatch(ready);
     }
-}
-
-/// Enqueues an operation to a queue of the native runtime. Returns its completion event, if there was something to
-/// execute, and the error that ended the enqueueing.
-fn issue(
-    operation: &dyn Operation,
-    queue: QueueNumber,
-) -> (Option<Arc<dyn NativeEvent>>, ZeResult) {
-    let enqueued = catch_unwind(AssertUnwindSafe(|| operation.enqueue(queue.0)));
-    let Enqueued { event, fault } = enqueued.unwrap_or_else(|_| Enqueued {
-        event: None,
-        fault: Some(sys::ZE_RESULT_ERROR_UNKNOWN),
-    });
-    (event, fault.map_or(Ok(()), Err))
 }
 
 /// Completes the oldest command of a queue. Returns the commands that are ready now.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use level_zero_sys as sys;
+use crate::abi::result::ZeResult;
 
 /// The completion event of an enqueued command.
 pub trait NativeEvent: Send + Sync {
@@ -18,10 +18,9 @@ pub trait NativeEvent: Send + Sync {
 }
 
 /// The result of enqueueing a command.
-#[derive(Default)]
 pub struct Enqueued {
     /// Its completion event; `None` when there was nothing to execute.
     pub event: Option<Arc<dyn NativeEvent>>,
-    /// The error that ended the enqueueing of the command or of its remainder.
-    pub fault: Option<sys::ze_result_t>,
+    /// The error, if one ended the enqueueing of the command or of its remainder.
+    pub outcome: ZeResult,
 }
