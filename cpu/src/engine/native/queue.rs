@@ -7,6 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
 use zeusm_process::{Mutex, MutexGuard};
@@ -16,8 +17,8 @@ use super::wait::Waiter;
 use crate::abi::result::ZeResult;
 use crate::engine::order::retired::in_callback;
 use crate::engine::order::{
-    Enqueued, Executor, InOrder, Native, NativeEvent, QueueNumber, ReadyList, Request, Token,
-    dispatch, execution,
+    Enqueued, Executor, InOrder, NATIVE_QUEUES, Native, NativeEvent, QueueNumber, ReadyList,
+    Request, Token, dispatch, execution,
 };
 use crate::opencl::Call;
 use crate::system::clock::{self, Deadline};
@@ -201,5 +202,35 @@ impl InOrder for NativeQueue {
 
     fn request_help(&'static self) -> Request {
         self.waiter.request()
+    }
+}
+
+/// The native queues, which live as long as the process.
+pub struct NativeQueues {
+    all: &'static [NativeQueue; NATIVE_QUEUES],
+    assigned: AtomicUsize,
+}
+
+impl NativeQueues {
+    /// New ones, without commands.
+    pub fn new() -> Self {
+        let waiter: &'static Waiter = Box::leak(Box::default());
+        let queues = std::array::from_fn(|number| NativeQueue::new(QueueNumber(number), waiter));
+        let all: &'static _ = Box::leak(Box::new(queues));
+        waiter.look_at(|| all.iter().find_map(NativeQueue::last));
+        Self {
+            all,
+            assigned: AtomicUsize::new(0),
+        }
+    }
+
+    /// The queue with a number.
+    pub fn get(&self, number: QueueNumber) -> &'static NativeQueue {
+        &self.all[number.0 % NATIVE_QUEUES]
+    }
+
+    /// The queue for another sequence: one after another.
+    pub fn next(&self) -> QueueNumber {
+        QueueNumber(self.assigned.fetch_add(1, Ordering::Relaxed) % NATIVE_QUEUES)
     }
 }
