@@ -96,27 +96,25 @@ fn table_code(tables: &str, defined: &BTreeSet<String>) -> Result<String, Box<dy
 
 /// The macro that passes on how a function is declared, as `level_zero_sys::declaration!` does for those of the headers.
 fn declarations(tables: &str) -> Result<String, std::fmt::Error> {
-    /// The parameters of an append that say what it signals and waits for.
-    const EVENTS: &str = ";ze_event_handle_t;u32;*mut ze_event_handle_t";
     let mut code = String::from("macro_rules! declaration {\n");
     for row in tables.lines().skip(1) {
         let mut fields = row.split(',').skip(2);
         let (Some(name), Some(types)) = (fields.next(), fields.nth(1)) else {
             continue;
         };
-        let (types, events) = match types.strip_suffix(EVENTS) {
-            Some(types) => (types, "; events"),
-            None => (types, ""),
-        };
         let types = types.split_terminator(';').enumerate();
-        let list: Vec<_> = types
-            .map(|(index, kind)| format!("argument{index}: {kind}"))
-            .collect();
-        let list = list.join(", ");
+        let list = types.map(|(index, kind)| {
+            let open = if kind.starts_with('[') { "[" } else { "" };
+            let close = if kind.ends_with(']') { "] " } else { ", " };
+            let kind = kind.trim_matches(['[', ']']);
+            format!("{open}argument{index}: {kind}{close}")
+        });
+        let list = list.collect::<String>();
+        let list = list.trim_end_matches(", ");
         if !list.is_empty() {
             writeln!(
                 code,
-                "({name} [$($then:tt)*] $($rest:tt)*) => {{ $($then)*! {{ {name}({list}{events}) $($rest)* }} }};"
+                "({name} [$($then:tt)*] $($rest:tt)*) => {{ $($then)*! {{ {name}({list}) $($rest)* }} }};"
             )?;
         }
     }

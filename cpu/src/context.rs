@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use level_zero_sys as sys;
 use zeusm_process::Lazy;
 
-use crate::abi::arguments::{check_flags, input_array};
+use crate::abi::arguments::check_flags;
 use crate::abi::entry::{Address, In};
 use crate::abi::result::ZeResult;
 use crate::device::Device;
@@ -44,26 +44,12 @@ pub fn create(
 }
 
 /// `zeContextCreateEx`; no devices means all of them.
-///
-/// # Safety
-/// `devices` must be null or hold `count` handles.
-pub unsafe fn create_for(
+pub fn create_for(
     driver: Driver,
     desc: In<'_, sys::ze_context_desc_t>,
-    count: u32,
-    devices: *mut sys::ze_device_handle_t,
+    _: device::Chosen,
     context: &mut sys::ze_context_handle_t,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the handles.
-    unsafe {
-        input_array(
-            devices.cast_const(),
-            count,
-            sys::ZE_RESULT_ERROR_INVALID_SIZE,
-        )
-    }?
-    .iter()
-    .try_for_each(|device| device::find(*device).map(drop))?;
     create(driver, desc, context)
 }
 

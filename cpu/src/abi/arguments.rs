@@ -49,56 +49,6 @@ pub unsafe fn input_array<'a, T>(
     Ok(unsafe { slice::from_raw_parts(pointer, length as usize) })
 }
 
-/// The count-then-fill protocol: a count of zero asks how many there are, any other is the room for them.
-///
-/// # Safety
-/// `count` must be null or valid, and `items`, when it is not null, must have room for `*count` values.
-pub unsafe fn enumerate<T: Copy>(count: *mut u32, items: *mut T, all: &[T]) -> ZeResult {
-    // SAFETY: the caller vouches for `count`.
-    let room = unsafe { room(count, all.len()) }?;
-    if room > 0 && !items.is_null() {
-        check(items)?;
-        for (index, item) in all.iter().take(room).enumerate() {
-            // SAFETY: the caller vouches for room for `*count` values.
-            unsafe { items.add(index).write(*item) };
-        }
-    }
-    Ok(())
-}
-
-/// The count-then-fill protocol for `total` structures whose heads the caller has filled: the structures to fill.
-///
-/// # Safety
-/// `count` must be null or valid, and `items`, when it is not null, must have room for `*count` structures.
-pub unsafe fn enumerate_structures<'a, T: Structure>(
-    count: *mut u32,
-    items: *mut T,
-    total: usize,
-) -> ZeResult<Vec<&'a mut T>> {
-    // SAFETY: the caller vouches for `count`.
-    let room = unsafe { room(count, total) }?;
-    let room = if items.is_null() { 0 } else { room };
-    // SAFETY: the caller vouches for room for that many structures, each returned once.
-    (0..room)
-        .map(|index| unsafe { output_structure(items.add(index)) })
-        .collect()
-}
-
-/// How many of `total` items to fill. Writes the total, where there is room for none or for more.
-///
-/// # Safety
-/// `count` must be null or valid.
-unsafe fn room(count: *mut u32, total: usize) -> ZeResult<usize> {
-    // SAFETY: the caller vouches for `count`.
-    let count = unsafe { output(count) }?;
-    let total = u32::try_from(total).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
-    let room = *count;
-    if room == 0 || room > total {
-        *count = total;
-    }
-    Ok(room.min(total) as usize)
-}
-
 fn check<T>(pointer: *const T) -> ZeResult {
     ensure(
         !pointer.is_null(),

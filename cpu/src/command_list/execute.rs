@@ -11,7 +11,6 @@ use super::submit::submit;
 use crate::abi::result::{ZeResult, ensure};
 use crate::device::QueueGroup;
 use crate::engine::{Nothing, Order, Pins, Stream};
-use crate::handle::resolve_all;
 
 /// Closed lists with live memory, ready to be submitted.
 pub struct Batch {
@@ -25,21 +24,10 @@ impl Batch {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for an immediate list or one of another group,
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one that is not closed or touches freed memory, and the errors of [`resolve_all`].
-    ///
-    /// # Safety
-    /// `lists` must be null, misaligned or valid for `count` handles.
-    pub unsafe fn collect(
-        group: QueueGroup,
-        count: u32,
-        lists: *mut sys::ze_command_list_handle_t,
-    ) -> ZeResult<Self> {
-        ensure(!lists.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-        ensure(count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-        // SAFETY: the caller vouches for the array.
-        let lists = unsafe {
-            resolve_all::<CommandList>(lists, count, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)
-        }?;
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one that is not closed or touches freed memory, `ZE_RESULT_ERROR_INVALID_SIZE`
+    /// for none.
+    pub fn collect(group: QueueGroup, lists: &[Arc<CommandList>]) -> ZeResult<Self> {
+        ensure(!lists.is_empty(), sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
         let lists = lists.iter().map(|list| commands(group, list));
         let lists = lists.collect::<ZeResult<Vec<_>>>()?;
         let pins = lists
@@ -85,19 +73,14 @@ fn commands(group: QueueGroup, list: &CommandList) -> ZeResult<Vec<Command>> {
 }
 
 /// `zeCommandListImmediateAppendCommandListsExp`.
-///
-/// # Safety
-/// As for [`Batch::collect`].
-pub unsafe fn append_lists(
+pub fn append_lists(
     list: Arc<CommandList>,
-    count: u32,
-    lists: *mut sys::ze_command_list_handle_t,
+    lists: Vec<Arc<CommandList>>,
     events: Events,
 ) -> ZeResult {
     let immediate = list.immediate()?;
-    // SAFETY: the caller vouches for the array.
-    let batch = unsafe { Batch::collect(list.group, count, lists) }?;
-    events.at_start().append(&list, Nothing, Order::Barrier)?;
+    let batch = Batch::collect(list.group, &lists)?;
+    list.append(Nothing, Order::Barrier, None, &events.waits)?;
     batch.submit(&immediate.stream)?;
-    events.at_end().append(&list, Nothing, Order::Barrier)
+    list.append(Nothing, Order::Barrier, events.signal, &[])
 }

@@ -4,6 +4,7 @@ use std::ffi::c_char;
 
 use level_zero_sys as sys;
 
+use crate::abi::entry::Bytes;
 use crate::abi::result::ZeResult;
 use crate::ddi::declare::functions;
 use crate::driver::Driver;
@@ -21,8 +22,7 @@ functions! {
     zeusmDriverAnnounceFork(driver: sys::ze_driver_handle_t) => announce_fork;
     zeusmDriverDescribeModuleCache(
         driver: sys::ze_driver_handle_t,
-        size: *mut usize,
-        text: *mut c_char,
+        [size: *mut usize] text: *mut c_char,
     ) => describe_module_cache;
 }
 
@@ -54,10 +54,6 @@ fn announce_fork(_: Driver) -> ZeResult {
 
 /// Says in words what built modules are kept on disk, or why there are none: the size of the text, and the text as by
 /// `zeModuleBuildLogGetString`.
-///
-/// # Safety
-/// `place` must be null or have room for `*size` bytes.
-unsafe fn describe_module_cache(_: Driver, size: &mut usize, place: *mut c_char) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { module::copy_text(&module::describe_cache(), size, place) }
+fn describe_module_cache(_: Driver, place: Bytes<'_>) -> ZeResult {
+    place.write_text(&module::describe_cache())
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::{enumerate, output, text};
+use crate::abi::arguments::{output, text};
+use crate::abi::entry::{Room, check};
 use crate::abi::result::{ZeResult, ensure};
 use crate::ddi::declare::{functions, write};
 use crate::driver;
@@ -100,7 +101,7 @@ unsafe fn versions(count: *mut usize, components: *mut Component) -> ZeResult {
     let count = unsafe { output(count) }?;
     let mut narrow = u32::try_from(*count).unwrap_or(u32::MAX);
     // SAFETY: the caller vouches for the array.
-    unsafe { enumerate(&raw mut narrow, components, &[loader()]) }?;
+    unsafe { check::<_, Room<_>>((&raw mut narrow, components)) }?.fill(&[loader()])?;
     *count = narrow as usize;
     Ok(())
 }

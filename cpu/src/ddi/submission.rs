@@ -10,7 +10,7 @@ use level_zero_sys::extensions::{
 use level_zero_sys::*;
 
 use crate::abi::entry::check;
-use crate::command_list::{self as list, CommandList, Events, RegionArgument};
+use crate::command_list::{self as list, CommandList, RegionArgument};
 use crate::ddi::declare::functions;
 use crate::event::{self, Event, EventPool};
 use crate::handle::destroy;
@@ -56,7 +56,7 @@ functions! {
         check(list)?,
         RegionArgument { base: to, region: check(to_region)?, pitch: to_pitch, slice_pitch: to_slice_pitch },
         RegionArgument { base: from, region: check(from_region)?, pitch: from_pitch, slice_pitch: from_slice_pitch },
-        Events::new(signal, count, waits),
+        check((signal, count, waits))?,
     );
     zeCommandListAppendMemoryCopyFromContext => list::append_copy_from_context;
     zeCommandListAppendImageCopy => images::append_copy;

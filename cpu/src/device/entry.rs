@@ -3,45 +3,27 @@
 use level_zero_sys as sys;
 
 use super::list::{self, Device};
-use crate::abi::arguments::enumerate;
-use crate::abi::entry::Out;
+use crate::abi::entry::{Out, Room};
 use crate::abi::result::ZeResult;
 use crate::driver::Driver;
 use crate::system::clock;
 
 /// `zeDeviceGet`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn get(_: Driver, count: *mut u32, devices: *mut sys::ze_device_handle_t) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, devices, &list::listed()) }
+pub fn get(_: Driver, devices: Room<'_, sys::ze_device_handle_t>) -> ZeResult {
+    devices.fill(&list::listed())
 }
 
 /// `zeFabricVertexGetExp`: no fabric connects devices.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn fabric_vertices(
-    _: Driver,
-    count: *mut u32,
-    vertices: *mut sys::ze_fabric_vertex_handle_t,
-) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, vertices, &[]) }
+pub fn fabric_vertices(_: Driver, all: Room<'_, sys::ze_fabric_vertex_handle_t>) -> ZeResult {
+    all.fill(&[])
 }
 
 /// `zeDeviceGetSubDevices`: the visible tiles of a GPU.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn sub_devices(
+pub fn sub_devices(
     device: &'static Device,
-    count: *mut u32,
-    devices: *mut sys::ze_device_handle_t,
+    devices: Room<'_, sys::ze_device_handle_t>,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, devices, &device.sub_devices()) }
+    devices.fill(&device.sub_devices())
 }
 
 /// `zeDeviceGetRootDevice`: null for a device that is no sub-device.

@@ -11,6 +11,7 @@ use zeusm_process::Lazy;
 use zeusm_process::variables::{InvalidVariable, parse, switch};
 
 use super::layout::{self, Hierarchy, Layout, Place};
+use crate::abi::arguments::input_array;
 use crate::abi::entry::Argument;
 use crate::abi::result::{ZeResult, described};
 use crate::engine::DeviceEngine;
@@ -348,5 +349,19 @@ pub fn find(handle: sys::ze_device_handle_t) -> ZeResult<&'static Device> {
 impl Argument<sys::ze_device_handle_t> for &'static Device {
     unsafe fn check(raw: sys::ze_device_handle_t) -> ZeResult<Self> {
         find(raw)
+    }
+}
+
+/// The devices that a caller chooses. None are kept: all can use what is made for some.
+pub struct Chosen;
+
+impl Argument<(u32, *mut sys::ze_device_handle_t)> for Chosen {
+    unsafe fn check((count, raw): (u32, *mut sys::ze_device_handle_t)) -> ZeResult<Self> {
+        // SAFETY: the caller vouches for the array.
+        let handles = unsafe { input_array(raw, count, sys::ZE_RESULT_ERROR_INVALID_SIZE) }?;
+        handles
+            .iter()
+            .try_for_each(|handle| find(*handle).map(drop))?;
+        Ok(Self)
     }
 }

@@ -16,7 +16,9 @@ pub use entry::{
     can_access_peer, fabric_vertices, get, global_timestamps, p2p, pci, root_device, status,
     sub_devices,
 };
-pub use list::{Device, check_variables, find, gpus, has_system_atomics, present, with_uuid};
+pub use list::{
+    Chosen, Device, check_variables, find, gpus, has_system_atomics, present, with_uuid,
+};
 pub use memory::{cache, check_external, external_memory, memory, memory_access};
 pub use properties::{MUTABLE_FLAGS, VENDOR, architecture, device_properties};
 pub use queues::{MAX_FILL_PATTERN, QueueGroup, check_queue, queue_groups};

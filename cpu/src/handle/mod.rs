@@ -87,6 +87,16 @@ impl<O: Object> Argument<*mut O::Opaque> for Arc<O> {
     }
 }
 
+/// The live objects that the handles of an array name.
+impl<O: Object> Argument<(u32, *mut *mut O::Opaque)> for Vec<Arc<O>> {
+    unsafe fn check((length, raw): (u32, *mut *mut O::Opaque)) -> ZeResult<Self> {
+        let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+        // SAFETY: the caller vouches for the array.
+        let handles = unsafe { input_array(raw, length, null) }?;
+        handles.iter().map(|handle| resolve(*handle)).collect()
+    }
+}
+
 /// An object as an argument, with its handle.
 pub struct Named<O: Object>(pub Arc<O>, pub *mut O::Opaque);
 
@@ -126,23 +136,6 @@ pub fn resolve<T: Object>(handle: *mut T::Opaque) -> ZeResult<Arc<T>> {
     T::table()
         .get(slot, generation)
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
-}
-
-/// The live objects that `count` handles name; for a null array with a length, the code is `null`.
-///
-/// # Errors
-/// As for [`resolve`].
-///
-/// # Safety
-/// `handles` must be null, misaligned or valid for `count` handles.
-pub unsafe fn resolve_all<T: Object>(
-    handles: *mut *mut T::Opaque,
-    count: u32,
-    null: sys::ze_result_t,
-) -> ZeResult<Vec<Arc<T>>> {
-    // SAFETY: the caller vouches for the array.
-    let handles = unsafe { input_array(handles.cast_const(), count, null) }?;
-    handles.iter().map(|handle| resolve(*handle)).collect()
 }
 
 /// Ends the life of `handle` and returns its object.

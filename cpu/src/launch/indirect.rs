@@ -12,7 +12,6 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::check::{DeviceCode, Uses};
 use crate::command_list::{Events, KernelList};
 use crate::engine::{Enqueued, Kind, Operation, Order, Pins};
-use crate::handle::resolve_all;
 use crate::kernel::Kernel;
 use crate::memory::Span;
 use crate::opencl::{self, Queue};
@@ -125,21 +124,14 @@ pub fn append_indirect(
 }
 
 /// `zeCommandListAppendLaunchMultipleKernelsIndirect`.
-///
-/// # Safety
-/// `kernels` must be null or have `most` entries.
-pub unsafe fn append_multiple_indirect(
+pub fn append_multiple_indirect(
     KernelList(list): KernelList,
-    most: u32,
-    kernels: *mut sys::ze_kernel_handle_t,
+    kernels: Vec<Arc<Kernel>>,
     count: *const u32,
     groups: *const Groups,
     events: Events,
 ) -> ZeResult {
-    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-    ensure(!kernels.is_null() && !groups.is_null(), null)?;
-    // SAFETY: the caller vouches for the array.
-    let kernels = unsafe { resolve_all::<Kernel>(kernels, most, null) }?;
+    ensure(!groups.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     let launches = (0..).zip(&kernels);
     let launches =
         launches.map(|(index, kernel)| Launched::new(kernel, groups.wrapping_add(index)));

@@ -15,11 +15,10 @@ use super::Launch;
 use super::append::dimensions;
 use super::operation::range;
 use crate::abi::arguments::{Link, input, input_array};
-use crate::abi::entry::In;
+use crate::abi::entry::{In, check};
 use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::CommandList;
 use crate::engine::Operation;
-use crate::handle::resolve_all;
 use crate::kernel::Kernel;
 use crate::opencl::Range;
 
@@ -82,7 +81,7 @@ pub unsafe fn update_kernels(
     let (ids, kernels) = unsafe {
         (
             input_array(ids.cast_const(), count, null)?,
-            resolve_all::<Kernel>(kernels, count, null)?,
+            check::<_, Vec<Arc<Kernel>>>((count, kernels))?,
         )
     };
     let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION;

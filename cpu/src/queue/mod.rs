@@ -12,7 +12,7 @@ use self::fence::Fence;
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::In;
 use crate::abi::result::ZeResult;
-use crate::command_list::{Batch, Submitter};
+use crate::command_list::{Batch, CommandList, Submitter};
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
 use crate::engine::{Nothing, Order, Pins};
@@ -45,17 +45,12 @@ pub fn create(
 }
 
 /// `zeCommandQueueExecuteCommandLists`.
-///
-/// # Safety
-/// `lists` must be null or have `count` entries.
-pub unsafe fn execute(
+pub fn execute(
     Named(owner, queue): Named<Queue>,
-    count: u32,
-    lists: *mut sys::ze_command_list_handle_t,
+    lists: Vec<Arc<CommandList>>,
     fence: sys::ze_fence_handle_t,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the array.
-    let batch = unsafe { Batch::collect(owner.group, count, lists) }?;
+    let batch = Batch::collect(owner.group, &lists)?;
     let fence = if fence.is_null() {
         None
     } else {

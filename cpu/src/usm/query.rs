@@ -101,7 +101,7 @@ pub fn address_range(
 /// The context whose memory a query with `context` tells of, or all contexts. Intel's driver looks pointers up in the whole
 /// driver, and MPI, libfabric, UCX and oneCCL ask with contexts of their own; by the letter, memory belongs to one context.
 pub fn owner_asked_for(context: &Context) -> Option<u64> {
-    is_strict().then(|| context.id)
+    is_strict().then_some(context.id)
 }
 
 fn find(context: &Context, address: usize) -> Option<Arc<Allocation>> {
