@@ -95,78 +95,63 @@ impl Arguments {
         size: Option<usize>,
         value: *const c_void,
     ) -> ZeResult {
-        // SAFETY: the caller vouches for the value.
-        let stored = unsafe { store(kernel, index, size, value) }?;
+        let argument = kernel.arguments.get(index);
+        let argument = *argument.ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX)?;
+        let expect = |expected: usize| {
+            ensure(
+                size.is_none_or(|size| size == expected),
+                sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+            )
+        };
+        let stored = match argument {
+            Argument::Pointer => {
+                expect(size_of::<usize>())?;
+                // SAFETY: the caller vouches for as many bytes as an address has, aligned or not.
+                let address =
+                    (!value.is_null()).then(|| unsafe { value.cast::<usize>().read_unaligned() });
+                Stored::Pointer(address.unwrap_or(0))
+            }
+            // An empty accessor has size 0, which OpenCL does not accept.
+            Argument::Local => Stored::Local(local_size(size)?.max(1)),
+            Argument::Value(known) => {
+                let length = known
+                    .or(size)
+                    .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
+                // Intel's driver takes the first bytes of a longer value and extends a shorter one by zeros; oneMKL passes
+                // small numbers in 8 bytes.
+                if is_strict() {
+                    expect(length)?;
+                }
+                // SAFETY: the caller vouches for `size` bytes, or for as many as the argument has.
+                Stored::Bytes(unsafe { bytes(value, length, size.unwrap_or(length))? })
+            }
+            Argument::Image(expected) => {
+                expect(size_of::<sys::ze_image_handle_t>())?;
+                // SAFETY: the caller vouches for a handle.
+                let image = unsafe { object::<Image>(value) }?;
+                if kind(expected) != Some(image.layout.kind) {
+                    let name = &kernel.name;
+                    return Err(described(
+                        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                        format_args!(
+                            "argument {index} of the kernel {name} is another type of image"
+                        ),
+                    ));
+                }
+                Stored::Image(image)
+            }
+            Argument::Sampler => {
+                expect(size_of::<sys::ze_sampler_handle_t>())?;
+                // SAFETY: the caller vouches for a handle.
+                Stored::Sampler(unsafe { object(value) }?)
+            }
+            Argument::Opaque => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
+        };
         if let Some(place) = self.0.get_mut(index) {
             *place = Some(stored);
         }
         Ok(())
     }
-}
-
-/// One value, checked against the module's interface.
-///
-/// # Errors
-/// As for [`Arguments::set`].
-///
-/// # Safety
-/// As for [`Arguments::set`].
-unsafe fn store(
-    kernel: &spirv::Kernel,
-    index: usize,
-    size: Option<usize>,
-    value: *const c_void,
-) -> ZeResult<Stored> {
-    let argument = kernel.arguments.get(index);
-    let argument = *argument.ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX)?;
-    let expect = |expected: usize| {
-        ensure(
-            size.is_none_or(|size| size == expected),
-            sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
-        )
-    };
-    Ok(match argument {
-        Argument::Pointer => {
-            expect(size_of::<usize>())?;
-            // SAFETY: the caller vouches for as many bytes as an address has, aligned or not.
-            let address =
-                (!value.is_null()).then(|| unsafe { value.cast::<usize>().read_unaligned() });
-            Stored::Pointer(address.unwrap_or(0))
-        }
-        // An empty accessor has size 0, which OpenCL does not accept.
-        Argument::Local => Stored::Local(local_size(size)?.max(1)),
-        Argument::Value(known) => {
-            let length = known
-                .or(size)
-                .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
-            // Intel's driver takes the first bytes of a longer value and extends a shorter one by zeros; oneMKL passes
-            // small numbers in 8 bytes.
-            if is_strict() {
-                expect(length)?;
-            }
-            // SAFETY: the caller vouches for `size` bytes, or for as many as the argument has.
-            Stored::Bytes(unsafe { bytes(value, length, size.unwrap_or(length))? })
-        }
-        Argument::Image(expected) => {
-            expect(size_of::<sys::ze_image_handle_t>())?;
-            // SAFETY: the caller vouches for a handle.
-            let image = unsafe { object::<Image>(value) }?;
-            if kind(expected) != Some(image.layout.kind) {
-                let name = &kernel.name;
-                return Err(described(
-                    sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                    format_args!("argument {index} of the kernel {name} is another type of image"),
-                ));
-            }
-            Stored::Image(image)
-        }
-        Argument::Sampler => {
-            expect(size_of::<sys::ze_sampler_handle_t>())?;
-            // SAFETY: the caller vouches for a handle.
-            Stored::Sampler(unsafe { object(value) }?)
-        }
-        Argument::Opaque => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
-    })
 }
 
 /// A size of local memory that the device can give.

@@ -79,8 +79,9 @@ pub unsafe fn set_argument(
     size: usize,
     value: *const c_void,
 ) -> ZeResult {
+    let arguments = &mut kernel.state().arguments;
     // SAFETY: the caller vouches for the value.
-    unsafe { kernel.set_argument(index as usize, Some(size), value) }
+    unsafe { Arc::make_mut(arguments).set(&kernel.info, index as usize, Some(size), value) }
 }
 
 /// `zeKernelSetIndirectAccess`: kernels can access all memory anyway; a blocking free waits for launches with any flag.

@@ -60,23 +60,6 @@ impl Kernel {
         (arguments, group.unwrap_or([1; 3]), state.offset)
     }
 
-    /// Sets one argument; without a size, the module determines it.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX` and `..._SIZE`.
-    ///
-    /// # Safety
-    /// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
-    pub unsafe fn set_argument(
-        &self,
-        index: usize,
-        size: Option<usize>,
-        value: *const c_void,
-    ) -> ZeResult {
-        // SAFETY: the caller vouches for the value.
-        unsafe { Arc::make_mut(&mut self.state().arguments).set(&self.info, index, size, value) }
-    }
-
     /// Sets every argument, each from a pointer to its value; for local memory, to its size.
     ///
     /// # Errors
@@ -91,6 +74,8 @@ impl Kernel {
             count == 0 || !values.is_null(),
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
         )?;
+        let mut state = self.state();
+        let arguments = Arc::make_mut(&mut state.arguments);
         for (index, argument) in self.info.arguments.iter().enumerate() {
             // SAFETY: the array has a pointer for each argument, and a value that is not null the bytes of its argument's
             // type, which for local memory is `usize`; neither need be aligned.
@@ -101,7 +86,7 @@ impl Kernel {
                     Argument::Local => Some(value.cast::<usize>().read_unaligned()),
                     _ => None,
                 };
-                self.set_argument(index, size, value)?;
+                arguments.set(&self.info, index, size, value)?;
             }
         }
         Ok(())

@@ -9,8 +9,8 @@ use super::build::{Constant, Source};
 use super::built::Module;
 use super::flags;
 use super::log::BuildLog;
-use crate::abi::arguments::{input, input_array};
-use crate::abi::entry::In;
+use crate::abi::arguments::input_array;
+use crate::abi::entry::{In, check};
 use crate::abi::result::{ZeResult, described, ensure};
 use crate::abi::strictness::is_strict;
 use crate::compiler::Failure;
@@ -115,11 +115,8 @@ unsafe fn source<'a>(
 ) -> ZeResult<Source<'a>> {
     // SAFETY: the caller vouches for the pointers.
     unsafe {
-        let text = if text.is_null() {
-            c""
-        } else {
-            CStr::from_ptr(text)
-        };
+        let text: Option<&CStr> = check(text)?;
+        let text = text.unwrap_or_default();
         Ok(Source {
             code: code(start, size)?,
             options: flags::options(&text.to_string_lossy()),
@@ -148,12 +145,12 @@ unsafe fn code<'a>(start: *const u8, size: usize) -> ZeResult<&'a [u8]> {
 /// # Safety
 /// `pointer` must be null or valid, and so must be the arrays it names.
 unsafe fn read_constants(pointer: *const sys::ze_module_constants_t) -> ZeResult<Vec<Constant>> {
-    if pointer.is_null() {
-        return Ok(Vec::new());
-    }
     // SAFETY: the caller vouches for the pointers.
     unsafe {
-        let constants = input(pointer)?;
+        let constants: Option<&sys::ze_module_constants_t> = check(pointer)?;
+        let Some(constants) = constants else {
+            return Ok(Vec::new());
+        };
         let (count, null) = (
             constants.numConstants,
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
