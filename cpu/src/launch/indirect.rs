@@ -67,14 +67,11 @@ impl Operation for Indirect {
 
     fn pin(&self) -> ZeResult<Pins> {
         let mut pins = Pins::new();
-        for span in self
-            .count
-            .iter()
-            .chain(self.launches.iter().map(|it| &it.groups))
-        {
-            pins.extend(span.pin()?);
+        if let Some(count) = &self.count {
+            pins.extend(count.pin()?);
         }
         for it in &self.launches {
+            pins.extend(it.groups.pin()?);
             pins.extend(it.launch.pin()?);
         }
         Ok(pins)

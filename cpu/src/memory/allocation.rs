@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::allocate::Request;
 use super::backing::{Backing, Export, Form, Record};
 use super::indirect::{self, Indirect};
 use super::pins::PinCount;
-use super::request::Request;
 use super::share::Reserved;
 use crate::abi::result::ZeResult;
 use crate::check::Watch;

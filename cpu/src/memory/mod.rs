@@ -11,7 +11,6 @@ mod backing;
 mod indirect;
 mod map;
 mod pins;
-mod request;
 mod room;
 mod share;
 mod span;
@@ -19,14 +18,13 @@ mod touched;
 
 use zeusm_process::AtFork;
 
-pub use allocate::{adopt, allocate, import, import_file};
+pub use allocate::{Request, adopt, allocate, import, import_file, next_id};
 pub use allocation::{Allocation, Pin};
 pub use backing::{
     Export, MAX_ALIGNMENT, Mapping, Part, Record, ShareError, can_be_exported, exports,
     is_memory_file, memory_file, own_memory_file, reopen,
 };
 pub use map::{find, remove, remove_context};
-pub use request::{Request, next_id};
 pub use share::{Reserved, Share};
 pub use span::Span;
 pub use touched::count_file;
