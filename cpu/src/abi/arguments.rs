@@ -9,27 +9,6 @@ use level_zero_sys as sys;
 use sys::{Head, Structure};
 
 use crate::abi::result::{ZeResult, ensure};
-use crate::abi::strictness::is_strict;
-
-/// Borrows what an input pointer refers to; null is `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
-///
-/// # Safety
-/// A pointer that is neither null nor misaligned must refer to a readable `T`.
-pub unsafe fn input<'a, T>(pointer: *const T) -> ZeResult<&'a T> {
-    check(pointer)?;
-    // SAFETY: not null and aligned; the caller vouches for the rest.
-    Ok(unsafe { &*pointer })
-}
-
-/// Borrows what an output pointer refers to; null is `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
-///
-/// # Safety
-/// A pointer that is neither null nor misaligned must refer to a writable `T`, a plain C type.
-pub unsafe fn output<'a, T>(pointer: *mut T) -> ZeResult<&'a mut T> {
-    check(pointer)?;
-    // SAFETY: not null and aligned; the caller vouches for the rest.
-    Ok(unsafe { &mut *pointer })
-}
 
 /// Borrows an input array; null with a length is `code`.
 ///
@@ -44,12 +23,13 @@ pub unsafe fn input_array<'a, T>(
         return Ok(&[]);
     }
     ensure(!pointer.is_null(), code)?;
-    check(pointer)?;
+    check_pointer(pointer)?;
     // SAFETY: not null and aligned; the caller vouches for the length.
     Ok(unsafe { slice::from_raw_parts(pointer, length as usize) })
 }
 
-fn check<T>(pointer: *const T) -> ZeResult {
+/// `Ok` for a pointer that is neither null nor misaligned.
+pub fn check_pointer<T>(pointer: *const T) -> ZeResult {
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -63,34 +43,6 @@ pub fn check_flags(flags: u32, known: u32) -> ZeResult {
         flags & !known == 0,
         sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,
     )
-}
-
-/// Borrows an input structure; a wrong `stype` is `ZE_RESULT_ERROR_INVALID_ARGUMENT` if the runtime is strict. The argument's
-/// position tells its type, so Intel's driver does not read `stype` there, and there are programs that do not set it.
-///
-/// # Safety
-/// As for [`input`].
-pub unsafe fn input_structure<'a, T: Structure>(pointer: *const T) -> ZeResult<&'a T> {
-    // SAFETY: the caller vouches for the pointer.
-    let structure = unsafe { input(pointer) }?;
-    // SAFETY: every Structure begins with a Head.
-    let head = unsafe { &*pointer.cast::<Head>() };
-    ensure(
-        T::TYPES.contains(&head.stype) || !is_strict(),
-        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
-    )?;
-    Ok(structure)
-}
-
-/// Borrows an output structure whose head the caller has filled; `stype` is checked as by [`input_structure`].
-///
-/// # Safety
-/// As for [`output`].
-pub unsafe fn output_structure<'a, T: Structure>(pointer: *mut T) -> ZeResult<&'a mut T> {
-    // SAFETY: the caller vouches for the pointer.
-    unsafe { input_structure(pointer.cast_const()) }?;
-    // SAFETY: likewise.
-    unsafe { output(pointer) }
 }
 
 /// A structure of a chain, of a type that its head tells. One of an output structure may be written.

@@ -7,10 +7,9 @@ use std::slice;
 use level_zero_sys as sys;
 use sys::{Head, Structure};
 
-use super::arguments::{
-    Link, chain, input, input_array, input_structure, output, output_structure,
-};
+use super::arguments::{Link, chain, check_pointer, input_array};
 use super::result::{ZeResult, ensure};
+use super::strictness::is_strict;
 
 /// An argument as the body of an entry point takes it, from the raw one. A raw one may also be taken as it is.
 pub trait Argument<Raw>: Sized {
@@ -93,40 +92,57 @@ impl<T: Structure> Out<'_, T> {
     }
 }
 
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a wrong `stype` if the runtime is strict. The argument's position tells its type, so
+/// Intel's driver does not read `stype` there, and there are programs that do not set it.
+fn check_type<T: Structure>(structure: &T) -> ZeResult {
+    // SAFETY: every Structure begins with a Head.
+    let head = unsafe { &*std::ptr::from_ref(structure).cast::<Head>() };
+    ensure(
+        T::TYPES.contains(&head.stype) || !is_strict(),
+        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+    )
+}
+
 impl<T: Structure> Argument<*const T> for In<'_, T> {
     unsafe fn check(raw: *const T) -> ZeResult<Self> {
         // SAFETY: the caller vouches for the pointer.
-        unsafe { input_structure(raw) }.map(Self)
+        let structure: &T = unsafe { check(raw) }?;
+        check_type(structure)?;
+        Ok(Self(structure))
     }
 }
 
 impl<T: Structure> Argument<*mut T> for In<'_, T> {
     unsafe fn check(raw: *mut T) -> ZeResult<Self> {
         // SAFETY: the caller vouches for the pointer.
-        unsafe { input_structure(raw.cast_const()) }.map(Self)
+        unsafe { check(raw.cast_const()) }
     }
 }
 
 impl<T: Structure> Argument<*mut T> for Out<'_, T> {
     unsafe fn check(raw: *mut T) -> ZeResult<Self> {
         // SAFETY: the caller vouches for the pointer.
-        unsafe { output_structure(raw) }.map(Self)
+        let structure: &mut T = unsafe { check(raw) }?;
+        check_type(structure)?;
+        Ok(Self(structure))
     }
 }
 
 /// A value that is read.
 impl<T> Argument<*const T> for &T {
     unsafe fn check(raw: *const T) -> ZeResult<Self> {
-        // SAFETY: the caller vouches for the pointer.
-        unsafe { input(raw) }
+        check_pointer(raw)?;
+        // SAFETY: not null and aligned; the caller vouches for the rest.
+        Ok(unsafe { &*raw })
     }
 }
 
-/// A place for a value.
+/// A place for a value, of a plain C type.
 impl<T> Argument<*mut T> for &mut T {
     unsafe fn check(raw: *mut T) -> ZeResult<Self> {
-        // SAFETY: the caller vouches for the pointer.
-        unsafe { output(raw) }
+        check_pointer(raw)?;
+        // SAFETY: as for one that is read.
+        Ok(unsafe { &mut *raw })
     }
 }
 
@@ -190,8 +206,7 @@ impl<'a, T> Room<'a, T> {
         if room == 0 || self.places.is_null() {
             return Ok(&mut []);
         }
-        let is_aligned = self.places.is_aligned();
-        ensure(is_aligned, sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        check_pointer(self.places)?;
         // SAFETY: who made the argument vouched for room for as many plain C values as the count says.
         Ok(unsafe { slice::from_raw_parts_mut(self.places, room.min(total) as usize) })
     }
@@ -212,10 +227,7 @@ impl<'a, T> Room<'a, T> {
         T: Structure,
     {
         let places = self.places(total)?;
-        for place in places.iter() {
-            // SAFETY: it is a reference.
-            unsafe { input_structure(place) }?;
-        }
+        places.iter().try_for_each(check_type)?;
         Ok(places)
     }
 }

@@ -14,6 +14,7 @@ use super::layout::{self, Hierarchy, Layout, Place};
 use crate::abi::arguments::input_array;
 use crate::abi::entry::Argument;
 use crate::abi::result::{ZeResult, described};
+use crate::driver::Driver;
 use crate::engine::DeviceEngine;
 use crate::handle::{self, Kind};
 use crate::memory::Share;
@@ -294,16 +295,23 @@ pub fn check_variables() -> Result<(), InvalidVariable> {
     Layout::of_variables(env::var_os).map(drop)
 }
 
-/// Presents so many GPUs, with a CPU or without, in place of what the environment says.
+/// `zeusmDriverPresentDevices`: presents `gpus` GPUs with `tiles` tiles each, and a CPU unless `cpu` is 0, with peer access unless that
+/// is 0, in place of what the environment says. It must be called before the first call of `zeDeviceGet`.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE` when other devices have been listed already, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for
 /// numbers out of range. Both are described.
-pub fn present(gpus: u32, cpu: bool, tiles: u32, peer_access: bool) -> ZeResult {
+pub fn present(
+    _: Driver,
+    gpus: u32,
+    cpu: sys::ze_bool_t,
+    tiles: u32,
+    peer_access: sys::ze_bool_t,
+) -> ZeResult {
     let read = |name| match name {
-        layout::DEVICES => Some(format!("{gpus}{}", if cpu { "+cpu" } else { "" }).into()),
+        layout::DEVICES => Some(format!("{gpus}{}", if cpu == 0 { "" } else { "+cpu" }).into()),
         layout::TILES => Some(tiles.to_string().into()),
-        layout::PEER_ACCESS => Some(u32::from(peer_access).to_string().into()),
+        layout::PEER_ACCESS => Some(u32::from(peer_access != 0).to_string().into()),
         _ => env::var_os(name),
     };
     let refused = |error| described(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, error);

@@ -14,7 +14,7 @@ use level_zero_sys::extensions::{
 use super::Launch;
 use super::append::dimensions;
 use super::operation::range;
-use crate::abi::arguments::{Link, input, input_array};
+use crate::abi::arguments::{Link, input_array};
 use crate::abi::entry::{In, check};
 use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::CommandList;
@@ -43,7 +43,7 @@ unsafe fn change(list: &CommandList, link: Link<'_>) -> ZeResult {
         })
     } else if let Some(it) = link.input::<GroupCount>() {
         // SAFETY: the caller vouches for the pointer.
-        let groups = dimensions(unsafe { input(it.pGroupCount) }?);
+        let groups = dimensions(unsafe { check(it.pGroupCount) }?);
         let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_COUNT;
         list.change(it.commandId, flags, |operation| {
             launch(operation)?.with_groups(groups)

@@ -18,8 +18,8 @@ mod touched;
 
 use zeusm_process::AtFork;
 
-pub use allocate::{Request, adopt, allocate, import, import_file, next_id};
-pub use allocation::{Allocation, Pin};
+pub use allocate::{adopt, allocate, import, import_file};
+pub use allocation::{Allocation, Pin, Request, next_id};
 pub use backing::{
     Export, MAX_ALIGNMENT, Mapping, Part, Record, ShareError, can_be_exported, exports,
     is_memory_file, memory_file, own_memory_file, reopen,
