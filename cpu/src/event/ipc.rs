@@ -36,13 +36,7 @@ pub fn pool_handle(pool: Arc<EventPool>, handle: &mut sys::ze_ipc_event_pool_han
 fn encode(board: &Board, index: u32, subject: Subject) -> ZeResult<[c_char; 64]> {
     let file = board.file().ok_or(sys::ZE_RESULT_ERROR_UNKNOWN)?;
     let about = file.metadata().map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
-    let handle = Handle {
-        descriptor: file.as_raw_fd(),
-        process: std::process::id(),
-        inode: about.ino(),
-        place: u64::from(index),
-        id: 0,
-    };
+    let handle = Handle::new(file.as_raw_fd(), about.ino(), index.into(), 0);
     Ok(handle.encode(subject))
 }
 

@@ -35,7 +35,8 @@ pub fn get(
         }
         None => virtual_memory::export(pointer)?,
     };
-    handle.data = Handle::of(&export).encode(Subject::Memory);
+    let export = Handle::new(export.descriptor, export.inode, export.position, export.id);
+    handle.data = export.encode(Subject::Memory);
     Ok(())
 }
 

@@ -42,19 +42,16 @@ pub fn open(
             let mut file = duplicate(descriptor)
                 .filter(is_memory_file)
                 .ok_or(invalid)?;
-            let record = exported(&mut file)?.record;
+            let (_, record) = exported(&mut file)?;
             (file, record)
         }
         None => {
             let handle = Handle::decode(&handle.data, Subject::Memory)?;
             let mut file = find_file(&handle).ok_or(invalid)?;
-            let found = exported(&mut file)?;
-            ensure(found.position == handle.place, invalid)?;
-            ensure(
-                found.record.id == handle.id,
-                ZE_RESULT_ERROR_ADDRESS_NOT_FOUND,
-            )?;
-            (file, found.record)
+            let (position, record) = exported(&mut file)?;
+            ensure(position == handle.place, invalid)?;
+            ensure(record.id == handle.id, ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
+            (file, record)
         }
     };
     let address = memory::import(&file, &record, context.id, device.handle() as u64);
@@ -96,15 +93,9 @@ pub fn from_descriptor(
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
     let descriptor = i32::try_from(descriptor).map_err(|_| invalid)?;
     let mut file = duplicate(descriptor).ok_or(invalid)?;
-    let found = exported(&mut file)?;
-    handle.data = Handle {
-        descriptor,
-        process: std::process::id(),
-        inode: file.metadata().map_err(|_| invalid)?.ino(),
-        place: found.position,
-        id: found.record.id,
-    }
-    .encode(Subject::Memory);
+    let (position, record) = exported(&mut file)?;
+    let inode = file.metadata().map_err(|_| invalid)?.ino();
+    handle.data = Handle::new(descriptor, inode, position, record.id).encode(Subject::Memory);
     Ok(())
 }
 
@@ -147,22 +138,13 @@ fn unmapped(record: &Record) -> sys::ze_result_t {
     described(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, text)
 }
 
-/// What a descriptor of a memory file shows.
-struct Exported {
-    position: u64,
-    record: Record,
-}
-
-/// The exporter's record of the memory, with the size that the handle lacks.
-fn exported(file: &mut File) -> ZeResult<Exported> {
+/// The position of a descriptor of a memory file, and the exporter's record of the memory, with the size that the handle lacks.
+fn exported(file: &mut File) -> ZeResult<(u64, Record)> {
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
     let position = file.stream_position().map_err(|_| invalid)?;
     let record = exports::read_record(file)
         .ok_or(invalid)?
         .ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     let record = Part::at(position).map_or(Some(record), |part| part.of(&record));
-    Ok(Exported {
-        position,
-        record: record.ok_or(invalid)?,
-    })
+    Ok((position, record.ok_or(invalid)?))
 }
