@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{fs, io};
 
-/// The tables in order: getter, index, function, and the version that added it.
+/// The tables in order: getter, index, function, and the version that added it; of a function that is implemented and that the oldest
+/// supported headers do not declare, also the types of its parameters.
 const TABLES: &str = "src/ddi/tables.csv";
 /// The names that the loader exports.
 const NAMES: &str = "src/ddi/loader-1.32.txt";
@@ -42,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let defined = defined()?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("tables.rs"), table_code(&tables, &defined)?)?;
+    fs::write(out.join("declarations.rs"), declarations(&tables)?)?;
     fs::write(
         out.join("absent.rs"),
         absent_code(&tables, &names, &defined),
@@ -75,7 +77,7 @@ fn table_code(tables: &str, defined: &BTreeSet<String>) -> Result<String, Box<dy
     let mut last = "";
     for row in tables.lines().skip(1) {
         let fields: Vec<&str> = row.split(',').collect();
-        let [getter, _, function, since] = fields[..] else {
+        let [getter, _, function, since, _] = fields[..] else {
             return Err(format!("{TABLES}: {row}").into());
         };
         if getter != last {
@@ -92,6 +94,34 @@ fn table_code(tables: &str, defined: &BTreeSet<String>) -> Result<String, Box<dy
     Ok(format!("{code}}}\n}}\nimplemented! {{{implemented} }}\n"))
 }
 
+/// The macro that passes on how a function is declared, as `level_zero_sys::declaration!` does for those of the headers.
+fn declarations(tables: &str) -> Result<String, std::fmt::Error> {
+    let mut code = String::from("macro_rules! declaration {\n");
+    for row in tables.lines().skip(1) {
+        let mut fields = row.split(',').skip(2);
+        let (Some(name), Some(types)) = (fields.next(), fields.nth(1)) else {
+            continue;
+        };
+        let types = types.split_terminator(';').enumerate();
+        let list = types.map(|(index, kind)| {
+            let open = if kind.starts_with('[') { "[" } else { "" };
+            let close = if kind.ends_with(']') { "] " } else { ", " };
+            let kind = kind.trim_matches(['[', ']']);
+            format!("{open}argument{index}: {kind}{close}")
+        });
+        let list = list.collect::<String>();
+        let list = list.trim_end_matches(", ");
+        if !list.is_empty() {
+            writeln!(
+                code,
+                "({name} [$($then:tt)*] $($rest:tt)*) => {{ $($then)*! {{ {name}({list}) $($rest)* }} }};"
+            )?;
+        }
+    }
+    code += "($($of_headers:tt)*) => { level_zero_sys::declaration! { $($of_headers)* } };\n}\n";
+    Ok(code)
+}
+
 /// The names that are exported and not defined.
 fn absent_code(tables: &str, names: &str, defined: &BTreeSet<String>) -> String {
     let is_table = |name: &str| tables.contains(&format!("\n{name},"));
@@ -100,15 +130,8 @@ fn absent_code(tables: &str, names: &str, defined: &BTreeSet<String>) -> String 
         .filter(|name| !defined.contains(*name) && !is_table(name));
     let (getters, functions): (Vec<_>, Vec<_>) =
         missing.partition(|name| name.ends_with("ProcAddrTable"));
-    let (tracers, functions): (Vec<_>, Vec<_>) = functions
-        .into_iter()
-        .partition(|name| name.starts_with("zel"));
-    [
-        ("empty", getters),
-        ("untraced", tracers),
-        ("absent", functions),
-    ]
-    .iter()
-    .map(|(kind, names)| format!("{kind}! {{ {} }}\n", names.join(" ")))
-    .collect()
+    [("empty", getters), ("absent", functions)]
+        .iter()
+        .map(|(kind, names)| format!("{kind}! {{ {} }}\n", names.join(" ")))
+        .collect()
 }

@@ -181,31 +181,49 @@ fn declarations(bindings: &str) -> Result<String, Box<dyn Error>> {
         }
         let types = parameters.split(',').filter_map(|it| it.split_once(": "));
         let types: Vec<&str> = types.map(|(_, kind)| kind.trim()).collect();
-        let (types, events) = match types.strip_suffix(&EVENTS) {
-            Some(types) => (types, "; events"),
-            None => (&types[..], ""),
-        };
+        let events = types.len() - if types.ends_with(&EVENTS) { 3 } else { 0 };
         let list = types.iter().enumerate().map(|(index, kind)| {
-            let (pointer, kind) = kind.rsplit_once(' ').unwrap_or(("", kind));
-            let path = if kind.starts_with("ze") {
+            let (pointer, name) = kind.rsplit_once(' ').unwrap_or(("", kind));
+            let path = if name.starts_with("ze") {
                 "$crate::"
             } else {
                 ""
             };
-            format!("argument{index}: {pointer} {path}{kind}")
+            let next = types
+                .get(index + 1)
+                .is_some_and(|next| is_place(kind, next));
+            let (open, close) = match index {
+                _ if index == events => ("[", ", "),
+                _ if index == events + 1 => ("", "] "),
+                _ if next => ("[", "] "),
+                _ => ("", ", "),
+            };
+            format!("{open}argument{index}: {pointer} {path}{name}{close}")
         });
-        let list = list.collect::<Vec<_>>().join(", ");
+        let list = list.collect::<String>();
+        let list = list.trim_end_matches(", ");
         writeln!(
             arms,
-            "    ({api}{name} [$($then:tt)*] $($rest:tt)*) => {{ $($then)*! {{ {api}{name}({list}{events}) $($rest)* }} }};"
+            "    ({api}{name} [$($then:tt)*] $($rest:tt)*) => {{ $($then)*! {{ {api}{name}({list}) $($rest)* }} }};"
         )?;
     }
     Ok(format!(
         "/// Passes a function of the headers to the macro in brackets, with its parameters, and what follows: `zeName [macro] rest`\n\
-         /// becomes `macro! {{ zeName(argument0: type, ...) rest }}`. The three parameters at the end of an append are `; events`.\n\
+         /// becomes `macro! {{ zeName(argument0: type, ...) rest }}`. Brackets hold what belongs to the next parameter: the length of an\n\
+         /// array, and two of the three parameters at the end of an append.\n\
          #[macro_export]\n\
          macro_rules! declaration {{\n{arms}}}\n"
     ))
+}
+
+/// Whether a parameter of type `length` is the length of an array of the next type.
+fn is_place(length: &str, next: &str) -> bool {
+    match length {
+        "u32" => next.starts_with("*mut ze"),
+        "*mut u32" => next.starts_with("*mut ze") || next.starts_with("*mut *const"),
+        "*mut usize" => ["*mut u8", "*mut ::std::os::raw::c_char"].contains(&next),
+        _ => false,
+    }
 }
 
 /// Generates which `stype` names which structure: the headers say it in the comment of the constant.

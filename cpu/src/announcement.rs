@@ -6,6 +6,9 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::abi::result::ZeResult;
+use crate::driver::Driver;
+
 /// Whether the process announces its forks.
 static ARE_ANNOUNCED: AtomicBool = AtomicBool::new(false);
 
@@ -14,14 +17,17 @@ thread_local! {
     static IS_ANNOUNCED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on, each fork of this process and its children needs an announcement.
-pub fn require() {
+/// `zeusmDriverRequireForkAnnouncements`: from now on, a fork of this process or its children waits for kernels in flight only if its
+/// thread has announced it. The child of a fork that is not announced is expected to start another program.
+pub fn require(_: Driver) -> ZeResult {
     ARE_ANNOUNCED.store(true, Ordering::Relaxed);
+    Ok(())
 }
 
-/// Announces the next fork of this thread.
-pub fn announce() {
+/// `zeusmDriverAnnounceFork`: announces the next fork of this thread, whose child may use the runtime.
+pub fn announce(_: Driver) -> ZeResult {
     IS_ANNOUNCED.set(true);
+    Ok(())
 }
 
 /// Whether the child of the fork that this thread begins may use the runtime.

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use level_zero_sys as sys;
 use zeusm_process::Lazy;
 
-use crate::abi::arguments::{check_flags, input_array};
+use crate::abi::arguments::check_flags;
 use crate::abi::entry::{Address, In};
 use crate::abi::result::ZeResult;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::handle::{object, register, retire};
+use crate::handle::{hand_out, object, register, retire};
 use crate::{device, driver, memory};
 
 object!(Context, sys::_ze_context_handle_t, Context);
@@ -19,7 +19,8 @@ object!(Context, sys::_ze_context_handle_t, Context);
 /// A context.
 #[derive(Debug)]
 pub struct Context {
-    id: u64,
+    /// The id that its allocations carry.
+    pub id: u64,
 }
 
 impl Context {
@@ -30,11 +31,6 @@ impl Context {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
         }
     }
-
-    /// The id that its allocations carry.
-    pub fn id(&self) -> u64 {
-        self.id
-    }
 }
 
 /// `zeContextCreate`.
@@ -44,38 +40,23 @@ pub fn create(
     context: &mut sys::ze_context_handle_t,
 ) -> ZeResult {
     check_flags(desc.flags, 0x1)?;
-    *context = register(Arc::new(Context::make()))?;
-    Ok(())
+    hand_out(Context::make(), context)
 }
 
 /// `zeContextCreateEx`; no devices means all of them.
-///
-/// # Safety
-/// `devices` must be null or hold `count` handles.
-pub unsafe fn create_for(
+pub fn create_for(
     driver: Driver,
     desc: In<'_, sys::ze_context_desc_t>,
-    count: u32,
-    devices: *mut sys::ze_device_handle_t,
+    _: device::Chosen,
     context: &mut sys::ze_context_handle_t,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the handles.
-    unsafe {
-        input_array(
-            devices.cast_const(),
-            count,
-            sys::ZE_RESULT_ERROR_INVALID_SIZE,
-        )
-    }?
-    .iter()
-    .try_for_each(|device| device::find(*device).map(drop))?;
     create(driver, desc, context)
 }
 
 /// `zeContextDestroy`: also frees the context's memory; memory that commands in flight use is freed when they are
 /// complete.
 pub fn destroy(context: sys::ze_context_handle_t) -> ZeResult {
-    drop(memory::remove_context(retire::<Context>(context)?.id()));
+    drop(memory::remove_context(retire::<Context>(context)?.id));
     Ok(())
 }
 

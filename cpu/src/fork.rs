@@ -3,7 +3,7 @@
 //! A child works, however many threads of the parent were inside the runtime, by four rules:
 //! - Locks that are held for microseconds guard the tables that a child inherits: handles, allocations, arenas and
 //!   exports. The forking thread takes all of them first, so that the child gets them unlocked and the tables
-//!   consistent. Lock order is that of `prepare`, in all threads.
+//!   consistent. Lock order is that of `held`, in all threads.
 //! - State whose locks are held for longer, or that belongs to threads, is [`Local`](zeusm_process::Local): a child
 //!   does not touch its parent's and creates its own on first use. The engine and the compiler are replaced in the same
 //!   way.
@@ -39,9 +39,9 @@ use crate::{check, front, memory, virtual_memory};
 /// Held by the thread that forks, from the first handler to the last.
 static FORKING: ForkLock<()> = ForkLock::new(());
 
-/// The tables of all handles.
-fn tables() -> [&'static dyn AtFork; 12] {
-    [
+/// What a fork holds beside that, in the order in which threads lock it; at last the tables of all handles.
+fn held() -> impl DoubleEndedIterator<Item = &'static dyn AtFork> {
+    let tables: [&'static dyn AtFork; 12] = [
         Context::table(),
         Queue::table(),
         CommandList::table(),
@@ -54,7 +54,10 @@ fn tables() -> [&'static dyn AtFork; 12] {
         PhysicalMemory::table(),
         Image::table(),
         Sampler::table(),
-    ]
+    ];
+    let reservations = [virtual_memory::at_fork()].into_iter();
+    let memory = reservations.chain(memory::at_fork());
+    memory.chain(check::at_fork()).chain(tables)
 }
 
 /// Registers the handlers with the C library, once.
@@ -68,33 +71,19 @@ pub fn register_handlers() {
 extern "C" fn prepare() {
     FORKING.prepare();
     quiesce::prepare(announcement::take());
-    virtual_memory::at_fork().prepare();
-    memory::prepare();
-    check::prepare();
-    for table in tables() {
-        table.prepare();
-    }
+    held().for_each(|it| it.prepare());
 }
 
 extern "C" fn parent() {
-    for table in tables() {
-        table.parent();
-    }
-    check::parent();
-    memory::parent();
-    virtual_memory::at_fork().parent();
+    held().rev().for_each(|it| it.parent());
     quiesce::parent();
     FORKING.parent();
 }
 
 extern "C" fn child() {
-    for table in tables() {
-        table.child();
-    }
-    memory::child();
+    held().rev().for_each(|it| it.child());
     // Memory has replaced blocks, whose pages the checker closes.
     check::child();
-    virtual_memory::at_fork().child();
     quiesce::child();
     front::child();
     FORKING.child();

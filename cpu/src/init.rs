@@ -7,8 +7,9 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 use zeusm_process::Lazy;
 
-use crate::abi::arguments::{check_flags, enumerate, input_structure, output};
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::arguments::check_flags;
+use crate::abi::entry::{In, Room};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::abi::strictness::read_strictness;
 use crate::system::environment;
 use crate::{check, compiler, device, driver, engine, fork, front, module, opencl};
@@ -41,10 +42,7 @@ fn check_variables() -> ZeResult {
     });
     match error {
         None => Ok(()),
-        Some(text) => {
-            describe(text);
-            Err(sys::ZE_RESULT_ERROR_UNINITIALIZED)
-        }
+        Some(text) => Err(described(sys::ZE_RESULT_ERROR_UNINITIALIZED, text)),
     }
 }
 
@@ -72,19 +70,11 @@ pub fn init(wanted: sys::ze_init_flags_t) -> ZeResult {
 }
 
 /// `zeInitDrivers`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn init_drivers(
-    count: *mut u32,
-    drivers: *mut sys::ze_driver_handle_t,
-    desc: *mut extensions::ze_init_driver_type_desc_t,
+pub fn init_drivers(
+    drivers: Room<'_, sys::ze_driver_handle_t>,
+    desc: In<'_, extensions::ze_init_driver_type_desc_t>,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    let wanted = unsafe {
-        output(count)?;
-        input_structure(desc.cast_const())?.flags
-    };
+    let wanted = desc.flags;
     ensure(wanted != 0, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
     let ours = if wanted & extensions::ZE_INIT_DRIVER_TYPE_FLAG_GPU != 0 {
         begin()?;
@@ -92,6 +82,5 @@ pub unsafe fn init_drivers(
     } else {
         &[]
     };
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, drivers, ours) }
+    drivers.fill(ours)
 }

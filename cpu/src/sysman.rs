@@ -8,8 +8,8 @@ use std::fs;
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
-use crate::abi::arguments::{enumerate, text};
-use crate::abi::entry::Out;
+use crate::abi::arguments::text;
+use crate::abi::entry::{Out, Room};
 use crate::abi::result::{ZeResult, ensure};
 use crate::driver::Driver;
 use crate::memory::{Share, accounting};
@@ -71,17 +71,12 @@ pub fn device_by_uuid(
 }
 
 /// `zesDeviceEnumMemoryModules`: one.
-///
-/// # Safety
-/// `count` must be null or valid, and `modules` null or with room for `*count` handles.
-pub unsafe fn memory_modules(
+pub fn memory_modules(
     device: sys::zes_device_handle_t,
-    count: *mut u32,
-    modules: *mut sys::zes_mem_handle_t,
+    modules: Room<'_, sys::zes_mem_handle_t>,
 ) -> ZeResult {
     device::find(device.cast())?;
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, modules, &[device.cast()]) }
+    modules.fill(&[device.cast()])
 }
 
 /// `zesMemoryGetProperties`: system memory, of an unknown bus.

@@ -9,27 +9,6 @@ use level_zero_sys as sys;
 use sys::{Head, Structure};
 
 use crate::abi::result::{ZeResult, ensure};
-use crate::abi::strictness::is_strict;
-
-/// Borrows what an input pointer refers to; null is `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
-///
-/// # Safety
-/// A pointer that is neither null nor misaligned must refer to a readable `T`.
-pub unsafe fn input<'a, T>(pointer: *const T) -> ZeResult<&'a T> {
-    check(pointer)?;
-    // SAFETY: not null and aligned; the caller vouches for the rest.
-    Ok(unsafe { &*pointer })
-}
-
-/// Borrows what an output pointer refers to; null is `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
-///
-/// # Safety
-/// A pointer that is neither null nor misaligned must refer to a writable `T`, a plain C type.
-pub unsafe fn output<'a, T>(pointer: *mut T) -> ZeResult<&'a mut T> {
-    check(pointer)?;
-    // SAFETY: not null and aligned; the caller vouches for the rest.
-    Ok(unsafe { &mut *pointer })
-}
 
 /// Borrows an input array; null with a length is `code`.
 ///
@@ -44,62 +23,13 @@ pub unsafe fn input_array<'a, T>(
         return Ok(&[]);
     }
     ensure(!pointer.is_null(), code)?;
-    check(pointer)?;
+    check_pointer(pointer)?;
     // SAFETY: not null and aligned; the caller vouches for the length.
     Ok(unsafe { slice::from_raw_parts(pointer, length as usize) })
 }
 
-/// The count-then-fill protocol: a count of zero asks how many there are, any other is the room for them.
-///
-/// # Safety
-/// `count` must be null or valid, and `items`, when it is not null, must have room for `*count` values.
-pub unsafe fn enumerate<T: Copy>(count: *mut u32, items: *mut T, all: &[T]) -> ZeResult {
-    // SAFETY: the caller vouches for `count`.
-    let room = unsafe { room(count, all.len()) }?;
-    if room > 0 && !items.is_null() {
-        check(items)?;
-        for (index, item) in all.iter().take(room).enumerate() {
-            // SAFETY: the caller vouches for room for `*count` values.
-            unsafe { items.add(index).write(*item) };
-        }
-    }
-    Ok(())
-}
-
-/// The count-then-fill protocol for `total` structures whose heads the caller has filled: the structures to fill.
-///
-/// # Safety
-/// `count` must be null or valid, and `items`, when it is not null, must have room for `*count` structures.
-pub unsafe fn enumerate_structures<'a, T: Structure>(
-    count: *mut u32,
-    items: *mut T,
-    total: usize,
-) -> ZeResult<Vec<&'a mut T>> {
-    // SAFETY: the caller vouches for `count`.
-    let room = unsafe { room(count, total) }?;
-    let room = if items.is_null() { 0 } else { room };
-    // SAFETY: the caller vouches for room for that many structures, each returned once.
-    (0..room)
-        .map(|index| unsafe { output_structure(items.add(index)) })
-        .collect()
-}
-
-/// How many of `total` items to fill. Writes the total, where there is room for none or for more.
-///
-/// # Safety
-/// `count` must be null or valid.
-unsafe fn room(count: *mut u32, total: usize) -> ZeResult<usize> {
-    // SAFETY: the caller vouches for `count`.
-    let count = unsafe { output(count) }?;
-    let total = u32::try_from(total).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
-    let room = *count;
-    if room == 0 || room > total {
-        *count = total;
-    }
-    Ok(room.min(total) as usize)
-}
-
-fn check<T>(pointer: *const T) -> ZeResult {
+/// `Ok` for a pointer that is neither null nor misaligned.
+pub fn check_pointer<T>(pointer: *const T) -> ZeResult {
     ensure(
         !pointer.is_null(),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -113,34 +43,6 @@ pub fn check_flags(flags: u32, known: u32) -> ZeResult {
         flags & !known == 0,
         sys::ZE_RESULT_ERROR_INVALID_ENUMERATION,
     )
-}
-
-/// Borrows an input structure; a wrong `stype` is `ZE_RESULT_ERROR_INVALID_ARGUMENT` if the runtime is strict. The argument's
-/// position tells its type, so Intel's driver does not read `stype` there, and there are programs that do not set it.
-///
-/// # Safety
-/// As for [`input`].
-pub unsafe fn input_structure<'a, T: Structure>(pointer: *const T) -> ZeResult<&'a T> {
-    // SAFETY: the caller vouches for the pointer.
-    let structure = unsafe { input(pointer) }?;
-    // SAFETY: every Structure begins with a Head.
-    let head = unsafe { &*pointer.cast::<Head>() };
-    ensure(
-        T::TYPES.contains(&head.stype) || !is_strict(),
-        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
-    )?;
-    Ok(structure)
-}
-
-/// Borrows an output structure whose head the caller has filled; `stype` is checked as by [`input_structure`].
-///
-/// # Safety
-/// As for [`output`].
-pub unsafe fn output_structure<'a, T: Structure>(pointer: *mut T) -> ZeResult<&'a mut T> {
-    // SAFETY: the caller vouches for the pointer.
-    unsafe { input_structure(pointer.cast_const()) }?;
-    // SAFETY: likewise.
-    unsafe { output(pointer) }
 }
 
 /// A structure of a chain, of a type that its head tells. One of an output structure may be written.

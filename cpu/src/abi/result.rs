@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_char};
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use level_zero_sys as sys;
@@ -28,7 +29,7 @@ pub fn ensure(condition: bool, code: sys::ze_result_t) -> ZeResult {
 }
 
 thread_local! {
-    /// The description of the thread's last error; see [`describe`]. A thread that is ending has none, as calls come from
+    /// The description of the thread's last error; see [`described`]. A thread that is ending has none, as calls come from
     /// destructors of its other values, and from functions for the exit.
     static LAST: RefCell<CString> = RefCell::default();
     /// Whether it is of the call in progress. Not reset by each call, as an access takes 25 instructions: if a call that describes
@@ -36,11 +37,12 @@ thread_local! {
     static IS_OF_THIS_CALL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Describes the error that the current call is about to return.
-pub fn describe(text: &str) {
-    let bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
-    replace_description(CString::new(bytes).unwrap_or_default());
+/// Describes the error that the current call is about to return, and returns its code.
+pub fn described(code: sys::ze_result_t, text: impl Display) -> sys::ze_result_t {
+    let text = text.to_string().replace('\0', "");
+    replace_description(CString::new(text).unwrap_or_default());
     IS_OF_THIS_CALL.set(true);
+    code
 }
 
 /// Removes the description of an earlier error when a call fails that has none.

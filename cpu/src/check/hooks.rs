@@ -1,9 +1,11 @@
-//! What the rest of the runtime tells the checker, where [`is_on`](super::settings::is_on).
+//! What the rest of the runtime tells the checker, where [`is_on`](super::settings::is_on). What is told in several places asks
+//! that itself.
 
 use std::any::Any;
 use std::sync::Arc;
 
 use super::finding::{Finding, Kind};
+use super::settings::is_on;
 use super::stack::Stack;
 use super::watch::{Properties, Watch};
 use super::{commands, fault, poison, repeats, report, settings, table, threads};
@@ -108,13 +110,15 @@ pub fn freed_since(address: usize) {
 
 /// A kernel is about to be in flight.
 pub fn kernel_begins() {
-    fault::stay_installed();
-    threads::kernel_begins();
+    if is_on() {
+        fault::stay_installed();
+        threads::kernel_begins();
+    }
 }
 
 /// A kernel has ended.
 pub fn kernel_ends() {
-    if threads::kernel_ends() {
+    if is_on() && threads::kernel_ends() {
         table::settle();
     }
 }
@@ -141,8 +145,10 @@ pub fn host_resets(signal: usize, is_promised: bool) {
 ///
 /// # Safety
 /// `length` bytes at `from` are readable for the calling thread.
+#[inline]
 pub unsafe fn copying(from: usize, length: usize, to: usize) {
-    if poison::is_wanted() && table::find(to).is_none_or(|watch| watch.kind != "device") {
+    if is_on() && poison::is_wanted() && table::find(to).is_none_or(|watch| watch.kind != "device")
+    {
         // SAFETY: the caller vouches for the bytes.
         unsafe { poison::look(from, length) };
     }

@@ -69,8 +69,8 @@ pub fn begin() {
     python::find();
 }
 
-/// The locks that a fork holds, in the order of `prepare`.
-fn locks() -> [&'static dyn AtFork; 6] {
+/// What a fork holds, in the order in which threads lock it.
+pub fn at_fork() -> [&'static dyn AtFork; 6] {
     [
         report::at_fork(),
         python::at_fork(),
@@ -81,23 +81,8 @@ fn locks() -> [&'static dyn AtFork; 6] {
     ]
 }
 
-/// Keeps the tables consistent in the child of a fork, until [`parent`] or [`child`].
-pub fn prepare() {
-    for lock in locks() {
-        lock.prepare();
-    }
-}
-
-/// Undoes [`prepare`], in the parent.
-pub fn parent() {
-    for lock in locks() {
-        lock.parent();
-    }
-}
-
-/// Undoes [`prepare`], in the child, which begins without commands in flight and with a report of its own.
+/// The child of a fork begins without commands in flight and with a report of its own. It has the locks no more.
 pub fn child() {
-    parent();
     if is_on() {
         threads::child();
         table::child();

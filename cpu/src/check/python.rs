@@ -4,7 +4,7 @@
 //! that a signal handler can do it. It is registered for a signal that nobody sends, with a pipe as its file, and the checker calls
 //! its handler as a function. So nothing here depends on the version of Python.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io::Read;
 use std::mem;
@@ -13,6 +13,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use zeusm_process::{AtFork, ForkLock, OwnFile};
 
+use crate::system::library::symbol;
 use crate::system::signals;
 
 /// The longest text that is kept, of the innermost frames.
@@ -132,17 +133,6 @@ unsafe fn register(file: c_int) -> Option<(c_int, extern "C" fn(c_int))> {
             mem::transmute::<usize, extern "C" fn(c_int)>(handler),
         ))
     }
-}
-
-/// A function of the process.
-///
-/// # Safety
-/// `F` is its type.
-unsafe fn symbol<F: Copy>(name: &CStr) -> Option<F> {
-    // SAFETY: the name is a C string.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    // SAFETY: the caller vouches for the type, a function pointer.
-    (!found.is_null()).then(|| unsafe { mem::transmute_copy(&found) })
 }
 
 /// What handles a signal.

@@ -60,8 +60,6 @@ impl Deref for Watch {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// Whether the host may access it.
-    host: bool,
     /// Whether the host has to wait for commands before it may.
     restricted: bool,
     /// How many submitted commands use it.
@@ -119,14 +117,9 @@ impl Watch {
     /// Watches an allocation, whose pages are all inaccessible, from now on. Its memory is filled with words of `pattern`.
     /// `None` if the system does not open them, as the process has too many mappings.
     pub fn new(properties: Properties, pattern: Option<u64>) -> Option<Self> {
-        let host = properties.host;
-        let state = State {
-            host,
-            ..State::default()
-        };
-        let watch = Self::with(properties, state);
+        let watch = Self::with(properties, State::default());
         // Pages of the device that need no filling stay as they are, which saves system calls.
-        if host || watch.is_padded() || pattern.is_some() {
+        if watch.host || watch.is_padded() || pattern.is_some() {
             let (_shared, mut state) = watch.change();
             state.open(&watch);
             if !state.open {
@@ -142,7 +135,6 @@ impl Watch {
     pub fn open(properties: Properties) -> Self {
         let state = State {
             released: true,
-            host: true,
             open: true,
             ..State::default()
         };
@@ -188,7 +180,7 @@ impl Watch {
             Access::Freed
         } else if by_device {
             Access::Allowed
-        } else if state.host {
+        } else if self.host {
             Access::Pending
         } else {
             Access::Host
@@ -228,7 +220,7 @@ impl Watch {
     /// Keeps the host out until [`permit`](Self::permit); `false` if it is kept out already.
     pub fn restrict(&self) -> bool {
         let (_shared, mut state) = self.change();
-        if !state.host || state.released || state.buried {
+        if !self.host || state.released || state.buried {
             return false;
         }
         close(self.pages.clone());
@@ -254,7 +246,7 @@ impl Watch {
             return;
         }
         self.close_guards();
-        if state.host && !state.buried {
+        if self.host && !state.buried {
             state.open(self);
         } else {
             close(self.pages.clone());
@@ -286,8 +278,7 @@ impl Watch {
     pub fn release(&self) {
         let (_shared, mut state) = self.change();
         open(self.whole.clone());
-        (state.released, state.host, state.open) = (true, true, true);
-        state.restricted = false;
+        (state.released, state.open, state.restricted) = (true, true, false);
     }
 
     /// Whether the watch has ended.
@@ -373,17 +364,16 @@ impl State {
 
     /// Closes the pages, unless the host may access them.
     fn close_own(&mut self, watch: &Watch) {
-        if !self.host || self.restricted || self.buried {
+        let is_kept_out = !watch.host && !self.released;
+        if is_kept_out || self.restricted || self.buried {
             close(watch.pages.clone());
             self.open = false;
         }
     }
 
     fn settle(&mut self, watch: &Watch) {
-        let closed = !self.host || self.restricted;
-        if self.uses == 0 && self.open && closed && !self.buried {
-            close(watch.pages.clone());
-            self.open = false;
+        if self.uses == 0 && self.open && !self.buried {
+            self.close_own(watch);
         }
     }
 }

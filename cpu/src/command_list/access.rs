@@ -3,7 +3,7 @@
 use level_zero_sys as sys;
 
 use super::list::CommandList;
-use crate::abi::result::{ZeResult, describe};
+use crate::abi::result::{ZeResult, described};
 use crate::abi::strictness::is_strict;
 use crate::check;
 use crate::device;
@@ -27,23 +27,20 @@ impl CommandList {
             let Some(allocation) = pin.allocation() else {
                 continue;
             };
-            let kind = allocation.kind();
             // Host memory belongs to no device.
-            let owner = device::find(allocation.device() as sys::ze_device_handle_t).ok();
+            let owner = device::find(allocation.request.device as sys::ze_device_handle_t).ok();
             let Some(owner) = owner.filter(|owner| !self.device.can_access(owner)) else {
                 continue;
             };
-            let kind = if kind == sys::ZE_MEMORY_TYPE_SHARED {
-                "shared"
-            } else {
-                "device"
+            let kind = match allocation.request.kind {
+                sys::ZE_MEMORY_TYPE_SHARED => "shared",
+                _ => "device",
             };
-            describe(&format!(
-                "{} has no access to {kind} memory of {}",
-                self.device.name(),
-                owner.name()
+            let (name, owner) = (self.device.name(), owner.name());
+            return Err(described(
+                sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                format_args!("{name} has no access to {kind} memory of {owner}"),
             ));
-            return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
         }
         Ok(())
     }
@@ -51,11 +48,11 @@ impl CommandList {
     /// Tells the checker of memory that belongs to another context than the list: by the letter an error, while Intel's driver
     /// allows it and MPI relies on it.
     fn check_context(&self, operation: &impl Operation) -> ZeResult {
-        let (own, other) = (self.context.id(), operation.uses().context);
+        let (own, other) = (self.context.id, operation.uses().context);
         for pin in operation.pin()? {
             let allocation = pin.allocation();
             let Some((owner, watch)) =
-                allocation.and_then(|it| Some((it.context(), it.watched()?)))
+                allocation.and_then(|it| Some((it.request.context, it.watched()?)))
             else {
                 continue;
             };

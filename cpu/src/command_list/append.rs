@@ -4,10 +4,12 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::ze_event_handle_t as Handle;
 use smallvec::SmallVec;
 
 use super::list::CommandList;
 use crate::abi::arguments::input_array;
+use crate::abi::entry::Argument;
 use crate::abi::result::{ZeResult, ensure};
 use crate::engine::{Nothing, Operation, Order};
 use crate::event::Event;
@@ -15,86 +17,59 @@ use crate::handle::resolve;
 use crate::memory::Span;
 use crate::operation::{QueryTimestamps, Reset, WriteTimestamp};
 
-/// The events of an append, as the caller passed them.
-#[derive(Clone, Copy, Debug)]
+type Waits = SmallVec<[Arc<Event>; 4]>;
+
+/// The events of an append.
 pub struct Events {
-    /// Signalled at the end; may be null.
-    signal: sys::ze_event_handle_t,
-    /// Length of `waits`.
-    count: u32,
+    /// Signalled at the end.
+    pub signal: Option<Arc<Event>>,
     /// Waited for at the start.
-    waits: *mut sys::ze_event_handle_t,
+    pub waits: Waits,
+}
+
+/// `ZE_RESULT_ERROR_INVALID_SIZE` for a null array with a length, `ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT` for an invalid
+/// event.
+impl Argument<(Handle, u32, *mut Handle)> for Events {
+    unsafe fn check((signal, count, waits): (Handle, u32, *mut Handle)) -> ZeResult<Self> {
+        // SAFETY: the caller vouches for the array.
+        let waits = unsafe { input_array(waits, count, sys::ZE_RESULT_ERROR_INVALID_SIZE) }?;
+        Ok(Self {
+            signal: optional_event(signal)?,
+            waits: all(waits)?,
+        })
+    }
 }
 
 impl Events {
-    /// The event that is signalled at the end, which may be null, and those that are waited for at the start.
-    ///
-    /// # Safety
-    /// `waits` must be null, misaligned or valid for `count` handles.
-    pub unsafe fn new(
-        signal: sys::ze_event_handle_t,
-        count: u32,
-        waits: *mut sys::ze_event_handle_t,
-    ) -> Self {
-        Self {
-            signal,
-            count,
-            waits,
-        }
-    }
-
-    /// Without those at the start.
-    pub(super) fn at_end(self) -> Self {
-        Self { count: 0, ..self }
-    }
-
-    /// Without the one at the end.
-    pub(super) fn at_start(self) -> Self {
-        Self {
-            signal: std::ptr::null_mut(),
-            ..self
-        }
-    }
-
-    /// Resolves them and appends `operation` to `list`.
+    /// Appends `operation` to `list`.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_SIZE` for a null array with a length, `ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT`
-    /// for an invalid event, and the errors of [`CommandList::append`].
+    /// As for [`CommandList::append`].
     pub fn append<O: Operation + 'static>(
         self,
         list: &CommandList,
         operation: O,
         order: Order,
     ) -> ZeResult {
-        // SAFETY: who made it vouched for the array.
-        let handles = unsafe {
-            input_array(
-                self.waits.cast_const(),
-                self.count,
-                sys::ZE_RESULT_ERROR_INVALID_SIZE,
-            )?
-        };
-        let signal = optional_event(self.signal)?;
-        let waits: SmallVec<[Arc<Event>; 4]> = handles
-            .iter()
-            .map(|handle| event(*handle))
-            .collect::<ZeResult<_>>()?;
-        list.append(operation, order, signal, &waits)
+        list.append(operation, order, self.signal, &self.waits)
     }
 }
 
 /// The event of a handle that may be null.
-pub(super) fn optional_event(handle: sys::ze_event_handle_t) -> ZeResult<Option<Arc<Event>>> {
+pub(super) fn optional_event(handle: Handle) -> ZeResult<Option<Arc<Event>>> {
     (!handle.is_null()).then(|| event(handle)).transpose()
 }
 
-pub(super) fn event(handle: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
+pub(super) fn event(handle: Handle) -> ZeResult<Arc<Event>> {
     resolve::<Event>(handle).map_err(|_| sys::ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT)
 }
 
+fn all(handles: &[Handle]) -> ZeResult<Waits> {
+    handles.iter().map(|handle| event(*handle)).collect()
+}
+
 /// The event that a command is about, for which null is an error.
-fn subject(handle: sys::ze_event_handle_t) -> ZeResult<Arc<Event>> {
+fn subject(handle: Handle) -> ZeResult<Arc<Event>> {
     ensure(!handle.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
     event(handle)
 }
@@ -131,27 +106,17 @@ pub unsafe fn append_ranges_barrier(
 }
 
 /// `zeCommandListAppendWaitOnEvents`: later commands follow the wait, which does not follow earlier ones.
-///
-/// # Safety
-/// `waits` must be null or have `count` entries.
-pub unsafe fn append_wait(
-    list: Arc<CommandList>,
-    count: u32,
-    waits: *mut sys::ze_event_handle_t,
-) -> ZeResult {
-    ensure(!waits.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-    // SAFETY: the caller vouches for the array.
-    let events = unsafe { Events::new(std::ptr::null_mut(), count, waits) };
-    events.append(&list, Nothing, Order::BeforeLater)
+pub fn append_wait(list: Arc<CommandList>, waits: &[Handle]) -> ZeResult {
+    list.append(Nothing, Order::BeforeLater, None, &all(waits)?)
 }
 
 /// `zeCommandListAppendSignalEvent`: follows all earlier commands.
-pub fn append_signal(list: Arc<CommandList>, event: sys::ze_event_handle_t) -> ZeResult {
+pub fn append_signal(list: Arc<CommandList>, event: Handle) -> ZeResult {
     list.append(Nothing, Order::AfterEarlier, Some(subject(event)?), &[])
 }
 
 /// `zeCommandListAppendEventReset`: a barrier, which orders it after earlier signals and before later waits.
-pub fn append_reset(list: Arc<CommandList>, event: sys::ze_event_handle_t) -> ZeResult {
+pub fn append_reset(list: Arc<CommandList>, event: Handle) -> ZeResult {
     let event = subject(event)?;
     ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     list.append(Reset(event), Order::Barrier, None, &[])
@@ -164,25 +129,14 @@ pub fn append_timestamp(list: Arc<CommandList>, to: *mut u64, events: Events) ->
 }
 
 /// `zeCommandListAppendQueryKernelTimestamps`.
-///
-/// # Safety
-/// `queried` must be null or have `count` entries.
-pub unsafe fn append_query_timestamps(
+pub fn append_query_timestamps(
     list: Arc<CommandList>,
-    count: u32,
-    queried: *mut sys::ze_event_handle_t,
+    handles: &[Handle],
     to: *mut c_void,
     offsets: *const usize,
     events: Events,
 ) -> ZeResult {
-    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-    ensure(!queried.is_null(), null)?;
-    // SAFETY: the caller vouches for the array.
-    let handles = unsafe { input_array(queried.cast_const(), count, null) }?;
-    let queried = handles
-        .iter()
-        .map(|handle| event(*handle))
-        .collect::<ZeResult<Vec<_>>>()?;
+    let queried = all(handles)?.into_vec();
     ensure(
         queried.iter().all(|event| event.is_timed()),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,

@@ -6,17 +6,15 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 use zeusm_process::ForkSafe;
 
-use super::list::{CommandList, Immediate, Role};
+use super::list::{CommandList, Role, Submitter};
 use super::mutable::is_mutable;
 use super::recording::Recording;
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::In;
-use crate::abi::result::{ZeResult, ensure};
+use crate::abi::result::ZeResult;
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
-use crate::engine::Stream;
-use crate::handle::{Named, register, retire};
-use crate::system::clock::Deadline;
+use crate::handle::{Named, hand_out};
 
 /// `ze_command_list_flags_t` up to 1.17.
 const FLAGS: u32 = 0x3f;
@@ -30,7 +28,7 @@ pub fn create(
 ) -> ZeResult {
     check_flags(desc.flags, FLAGS)?;
     let group = QueueGroup::of(desc.commandQueueGroupOrdinal)?;
-    *list = register(Arc::new(CommandList {
+    let made = CommandList {
         context,
         context_handle: handle as usize,
         device: on,
@@ -39,8 +37,8 @@ pub fn create(
         in_order: desc.flags & extensions::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
         is_mutable: is_mutable(&desc)?,
         role: Role::Regular(ForkSafe::default()),
-    }))?;
-    Ok(())
+    };
+    hand_out(made, list)
 }
 
 /// `zeCommandListCreateImmediate`.
@@ -51,7 +49,7 @@ pub fn create_immediate(
     list: &mut sys::ze_command_list_handle_t,
 ) -> ZeResult {
     let group = device::check_queue(&desc)?;
-    *list = register(Arc::new(CommandList {
+    let made = CommandList {
         context,
         context_handle: handle as usize,
         device: on,
@@ -59,18 +57,9 @@ pub fn create_immediate(
         flags: 0,
         in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
         is_mutable: false,
-        role: Role::Immediate(Immediate {
-            stream: Stream::new(on.engine.as_ref(), desc.priority.into()),
-            synchronous: desc.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
-            desc: (&*desc).into(),
-        }),
-    }))?;
-    Ok(())
-}
-
-/// `zeCommandListDestroy`; submitted commands are not affected.
-pub fn destroy(list: sys::ze_command_list_handle_t) -> ZeResult {
-    retire::<CommandList>(list).map(drop)
+        role: Role::Immediate(Submitter::new(on, &desc)),
+    };
+    hand_out(made, list)
 }
 
 /// `zeCommandListClose`. An immediate list needs no closing and stays open, as its commands are submitted already.
@@ -91,7 +80,5 @@ pub fn reset(list: Arc<CommandList>) -> ZeResult {
 
 /// `zeCommandListHostSynchronize`, `timeout` in nanoseconds.
 pub fn host_synchronize(list: Arc<CommandList>, timeout: u64) -> ZeResult {
-    let stream = &list.immediate()?.stream;
-    let done = stream.synchronize(Deadline::after(timeout))?;
-    ensure(done, sys::ZE_RESULT_NOT_READY)
+    list.immediate()?.synchronize(timeout)
 }

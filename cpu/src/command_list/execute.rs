@@ -8,11 +8,9 @@ use super::append::Events;
 use super::list::{CommandList, Role};
 use super::recording::Command;
 use super::submit::submit;
-use crate::abi::arguments::input_array;
 use crate::abi::result::{ZeResult, ensure};
 use crate::device::QueueGroup;
 use crate::engine::{Nothing, Order, Pins, Stream};
-use crate::handle::resolve;
 
 /// Closed lists with live memory, ready to be submitted.
 pub struct Batch {
@@ -26,29 +24,12 @@ impl Batch {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE` for an immediate list or one of another group,
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one that is not closed or touches freed memory, and the errors of [`resolve`].
-    ///
-    /// # Safety
-    /// `lists` must be null, misaligned or valid for `count` handles.
-    pub unsafe fn collect(
-        group: QueueGroup,
-        count: u32,
-        lists: *mut sys::ze_command_list_handle_t,
-    ) -> ZeResult<Self> {
-        ensure(!lists.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-        ensure(count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-        // SAFETY: the caller vouches for the array.
-        let handles = unsafe {
-            input_array(
-                lists.cast_const(),
-                count,
-                sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-            )?
-        };
-        let lists = handles
-            .iter()
-            .map(|handle| commands(group, *handle))
-            .collect::<ZeResult<Vec<_>>>()?;
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one that is not closed or touches freed memory, `ZE_RESULT_ERROR_INVALID_SIZE`
+    /// for none.
+    pub fn collect(group: QueueGroup, lists: &[Arc<CommandList>]) -> ZeResult<Self> {
+        ensure(!lists.is_empty(), sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
+        let lists = lists.iter().map(|list| commands(group, list));
+        let lists = lists.collect::<ZeResult<Vec<_>>>()?;
         let pins = lists
             .iter()
             .flatten()
@@ -76,8 +57,7 @@ impl Batch {
     }
 }
 
-fn commands(group: QueueGroup, handle: sys::ze_command_list_handle_t) -> ZeResult<Vec<Command>> {
-    let list = resolve::<CommandList>(handle)?;
+fn commands(group: QueueGroup, list: &CommandList) -> ZeResult<Vec<Command>> {
     ensure(
         list.group == group,
         sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
@@ -93,19 +73,14 @@ fn commands(group: QueueGroup, handle: sys::ze_command_list_handle_t) -> ZeResul
 }
 
 /// `zeCommandListImmediateAppendCommandListsExp`.
-///
-/// # Safety
-/// As for [`Batch::collect`].
-pub unsafe fn append_lists(
+pub fn append_lists(
     list: Arc<CommandList>,
-    count: u32,
-    lists: *mut sys::ze_command_list_handle_t,
+    lists: Vec<Arc<CommandList>>,
     events: Events,
 ) -> ZeResult {
     let immediate = list.immediate()?;
-    // SAFETY: the caller vouches for the array.
-    let batch = unsafe { Batch::collect(list.group, count, lists) }?;
-    events.at_start().append(&list, Nothing, Order::Barrier)?;
+    let batch = Batch::collect(list.group, &lists)?;
+    list.append(Nothing, Order::Barrier, None, &events.waits)?;
     batch.submit(&immediate.stream)?;
-    events.at_end().append(&list, Nothing, Order::Barrier)
+    list.append(Nothing, Order::Barrier, events.signal, &[])
 }

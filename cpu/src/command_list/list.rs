@@ -32,19 +32,13 @@ pub struct CommandList {
 /// Which of both it is.
 pub(super) enum Role {
     Regular(ForkSafe<Mutex<Recording>>),
-    Immediate(Immediate),
+    Immediate(Submitter),
 }
 
-/// What an immediate list has.
-pub(super) struct Immediate {
-    pub(super) stream: Stream,
-    pub(super) synchronous: bool,
-    pub(super) desc: QueueAttributes,
-}
-
-/// The attributes of a queue or an immediate list.
-#[derive(Clone, Copy, Debug)]
-pub struct QueueAttributes {
+/// What executes commands at once: a queue, or an immediate list.
+pub struct Submitter {
+    /// The commands.
+    pub stream: Stream,
     /// `ze_command_queue_flags_t`.
     pub flags: u32,
     /// Index within the group.
@@ -55,14 +49,30 @@ pub struct QueueAttributes {
     pub priority: sys::ze_command_queue_priority_t,
 }
 
-impl From<&sys::ze_command_queue_desc_t> for QueueAttributes {
-    fn from(desc: &sys::ze_command_queue_desc_t) -> Self {
+impl Submitter {
+    /// That of a device, as the descriptor wants it.
+    pub fn new(device: &Device, desc: &sys::ze_command_queue_desc_t) -> Self {
         Self {
+            stream: Stream::new(device.engine.as_ref(), desc.priority.into()),
             flags: desc.flags,
             index: desc.index,
             mode: desc.mode,
             priority: desc.priority,
         }
+    }
+
+    /// Waits for all commands, up to a timeout in nanoseconds.
+    pub fn synchronize(&self, timeout: u64) -> ZeResult {
+        let done = self.stream.synchronize(Deadline::after(timeout))?;
+        ensure(done, sys::ZE_RESULT_NOT_READY)
+    }
+
+    /// Waits for the commands that have just been submitted, if it is synchronous.
+    pub fn synchronize_if_synchronous(&self) -> ZeResult {
+        if self.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS {
+            self.synchronize(u64::MAX)?;
+        }
+        Ok(())
     }
 }
 
@@ -71,21 +81,11 @@ impl CommandList {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a regular one.
-    pub(super) fn immediate(&self) -> ZeResult<&Immediate> {
+    pub(super) fn immediate(&self) -> ZeResult<&Submitter> {
         match &self.role {
             Role::Immediate(immediate) => Ok(immediate),
             Role::Regular(_) => Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT),
         }
-    }
-}
-
-impl Immediate {
-    /// In a synchronous list, waits for the appended commands.
-    pub(super) fn synchronize_if_synchronous(&self) -> ZeResult {
-        if self.synchronous {
-            self.stream.synchronize(Deadline::Never)?;
-        }
-        Ok(())
     }
 }
 

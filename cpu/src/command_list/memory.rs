@@ -48,7 +48,7 @@ pub fn append_copy_from_context(
         Span::new(to as usize, size)?,
         Span::new(from as usize, size)?,
     );
-    let copy = Copy::new(to, from).from_context(source.id());
+    let copy = Copy::new(to, from).from_context(source.id);
     events.append(&list, copy, Order::Unordered)
 }
 

@@ -14,7 +14,7 @@ mod submit;
 pub use append::*;
 pub use create::*;
 pub use execute::*;
-pub use list::{CommandList, KernelList, QueueAttributes};
+pub use list::{CommandList, KernelList, Submitter};
 pub use memory::*;
 pub use mutable::{is_mutable_list, next_command_id, update_signal, update_waits};
 pub use query::*;

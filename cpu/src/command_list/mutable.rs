@@ -9,7 +9,7 @@ use zeusm_process::MutexGuard;
 use super::append::{event, optional_event};
 use super::list::{CommandList, Role};
 use super::recording::{Mutable, Recording};
-use crate::abi::arguments::{check_flags, input_array};
+use crate::abi::arguments::check_flags;
 use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::device::MUTABLE_FLAGS;
@@ -93,32 +93,20 @@ pub fn update_signal(list: Arc<CommandList>, id: u64, signal: sys::ze_event_hand
 }
 
 /// `zeCommandListUpdateMutableCommandWaitEventsExp`. A null array waits for no event, and so does a null in its place.
-///
-/// # Safety
-/// `waits` must be null or have `count` entries.
-pub unsafe fn update_waits(
+pub fn update_waits(
     list: Arc<CommandList>,
     id: u64,
-    count: u32,
-    waits: *mut sys::ze_event_handle_t,
+    waits: Option<&[sys::ze_event_handle_t]>,
 ) -> ZeResult {
     let mut recording = list.mutable()?;
     let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_WAIT_EVENTS;
     let (command, first) = recording.command(id, flags)?;
-    let length = if waits.is_null() { 0 } else { count };
     ensure(
-        waits.is_null() || usize::try_from(count) == Ok(first),
+        waits.is_none_or(|waits| waits.len() == first),
         sys::ZE_RESULT_ERROR_INVALID_SIZE,
     )?;
-    // SAFETY: the caller vouches for the array.
-    let handles = unsafe {
-        input_array(
-            waits.cast_const(),
-            length,
-            sys::ZE_RESULT_ERROR_INVALID_SIZE,
-        )
-    }?;
-    let events = handles.iter().filter(|handle| !handle.is_null());
+    let events = waits.unwrap_or_default().iter();
+    let events = events.filter(|handle| !handle.is_null());
     let events = events.map(|handle| event(*handle));
     command.waits = events.collect::<ZeResult<Vec<Arc<_>>>>()?;
     Ok(())

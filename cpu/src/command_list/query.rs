@@ -22,11 +22,11 @@ getters! { CommandList {
     is_immediate: sys::ze_bool_t =
         |list| Ok(sys::ze_bool_t::from(matches!(list.role, Role::Immediate(_))));
     /// `zeCommandListImmediateGetIndex`.
-    index: u32 = |list| Ok(list.immediate()?.desc.index);
+    index: u32 = |list| Ok(list.immediate()?.index);
     /// `zeCommandListImmediateGetFlags`.
-    queue_flags: u32 = |list| Ok(list.immediate()?.desc.flags);
+    queue_flags: u32 = |list| Ok(list.immediate()?.flags);
     /// `zeCommandListImmediateGetMode`.
-    mode: sys::ze_command_queue_mode_t = |list| Ok(list.immediate()?.desc.mode);
+    mode: sys::ze_command_queue_mode_t = |list| Ok(list.immediate()?.mode);
     /// `zeCommandListImmediateGetPriority`.
-    priority: sys::ze_command_queue_priority_t = |list| Ok(list.immediate()?.desc.priority);
+    priority: sys::ze_command_queue_priority_t = |list| Ok(list.immediate()?.priority);
 }}

@@ -173,18 +173,17 @@ impl Compiler {
 
     /// The exit status, if it is known, and the last output of a process that has ended.
     fn exit_report(&self) -> (Option<ExitStatus>, String) {
-        let bytes = self.last_output().unwrap_or_default();
-        let (output, status) = split_status(&bytes);
-        (status, String::from_utf8_lossy(output).into_owned())
-    }
-
-    fn last_output(&self) -> io::Result<Vec<u8>> {
-        let file = self.output.get().ok_or_else(lost)?;
-        let begin = file.metadata()?.len().saturating_sub(MAX_OUTPUT as u64);
         let mut bytes = vec![0; MAX_OUTPUT];
-        let read = file.read_at(&mut bytes, begin)?;
-        bytes.truncate(read);
-        Ok(bytes)
+        let read = self.output.get().and_then(|file| {
+            let begin = file
+                .metadata()
+                .ok()?
+                .len()
+                .saturating_sub(MAX_OUTPUT as u64);
+            file.read_at(&mut bytes, begin).ok()
+        });
+        let (output, status) = split_status(&bytes[..read.unwrap_or(0)]);
+        (status, String::from_utf8_lossy(output).into_owned())
     }
 }
 

@@ -7,11 +7,13 @@ use std::ffi::c_void;
 
 use level_zero_sys as sys;
 
-use crate::abi::result::{ensure, entry_point};
+use crate::abi::result::entry_point;
+use crate::ddi::declare::write;
 use crate::driver;
 
 /// Exports functions that return an error: `ZE_RESULT_ERROR_UNINITIALIZED` before the driver is initialised, then
-/// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader returns for a driver without them.
+/// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`, as a loader returns for a driver without them. Among them are those of tracers: SYCL 2024.2
+/// links to some, and calls them only when tracing is requested.
 macro_rules! absent {
     ($($name:ident)*) => {$(
         /// Not implemented.
@@ -32,23 +34,10 @@ macro_rules! empty {
         #[unsafe(no_mangle)]
         pub extern "C" fn $getter(
             version: sys::ze_api_version_t,
-            table: *mut c_void,
+            table: *mut *const c_void,
         ) -> sys::ze_result_t {
-            entry_point(|| {
-                ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-                ensure(version.0 >> 16 == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)
-            })
-        }
-    )*};
-}
-
-/// Exports functions of tracers. SYCL 2024.2 links to some of them, and calls them only when tracing is requested.
-macro_rules! untraced {
-    ($($name:ident)*) => {$(
-        /// Answers `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`: nothing is traced.
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> sys::ze_result_t {
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+            // SAFETY: nothing is written.
+            entry_point(|| unsafe { write(version, table, &[]) })
         }
     )*};
 }

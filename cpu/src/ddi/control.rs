@@ -12,18 +12,14 @@ use crate::{context, device, driver, images, init, sysman};
 
 functions! {
     zeInit => init::init;
-    zeInitDrivers(
-        count: *mut u32,
-        drivers: *mut ze_driver_handle_t,
-        desc: *mut ze_init_driver_type_desc_t,
-    ) => init::init_drivers;
+    zeInitDrivers => init::init_drivers;
 
     zeDriverGet => driver::get;
     zeDriverGetApiVersion => driver::api_version;
     zeDriverGetProperties => driver::driver_properties;
     zeDriverGetIpcProperties => driver::ipc_properties;
     zeDriverGetExtensionProperties => driver::extension_properties;
-    zeDriverGetLastErrorDescription(driver: ze_driver_handle_t, text: *mut *const c_char) => driver::last_error;
+    zeDriverGetLastErrorDescription => driver::last_error;
     zeDriverGetDefaultContext(driver: ze_driver_handle_t) -> ze_context_handle_t => context::default_context;
 
     zeDeviceGet => device::get;
@@ -42,17 +38,9 @@ functions! {
     zeDeviceGetStatus => device::status;
     zeDeviceGetGlobalTimestamps => device::global_timestamps;
     zeDevicePciGetPropertiesExt => device::pci;
-    zeDeviceGetRootDevice(device: ze_device_handle_t, root: *mut ze_device_handle_t) => device::root_device;
-    zeDeviceGetVectorWidthPropertiesExt(
-        device: ze_device_handle_t,
-        count: *mut u32,
-        properties: *mut ze_device_vector_width_properties_ext_t,
-    ) => device::vector_width;
-    zeFabricVertexGetExp(
-        driver: ze_driver_handle_t,
-        count: *mut u32,
-        vertices: *mut ze_fabric_vertex_handle_t,
-    ) => device::fabric_vertices;
+    zeDeviceGetRootDevice => device::root_device;
+    zeDeviceGetVectorWidthPropertiesExt => device::vector_width;
+    zeFabricVertexGetExp => device::fabric_vertices;
 
     zeContextCreate => context::create;
     zeContextDestroy => context::destroy;
@@ -64,9 +52,9 @@ functions! {
     zeContextEvictImage => images::check_residency;
     zeContextCreateEx => context::create_for;
 
-    zesInit(flags: u32) => sysman::init;
+    zesInit => sysman::init;
 
-    zesDriverGet(count: *mut u32, drivers: *mut ze_driver_handle_t) => driver::get;
+    zesDriverGet => driver::get;
     zesDriverGetDeviceByUuidExp(
         driver: ze_driver_handle_t,
         uuid: zes_uuid_t,
@@ -77,11 +65,7 @@ functions! {
 
     zesDeviceGetProperties => sysman::device_properties;
     zesDeviceEnumMemoryModules => sysman::memory_modules;
-    zesDeviceGet(
-        driver: ze_driver_handle_t,
-        count: *mut u32,
-        devices: *mut ze_device_handle_t,
-    ) => device::get;
+    zesDeviceGet => device::get;
 
     zesMemoryGetProperties => sysman::memory_properties;
     zesMemoryGetState => sysman::memory_state;

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::{enumerate, output, text};
+use crate::abi::arguments::text;
+use crate::abi::entry::{Room, check};
 use crate::abi::result::{ZeResult, ensure};
-use crate::ddi::declare::functions;
+use crate::ddi::declare::{functions, write};
 use crate::driver;
 
 /// The application's callback for a loader's teardown.
@@ -34,7 +35,7 @@ functions! {
 
     zelRegisterTeardownCallback(
         callback: Option<TeardownCallback>,
-        unregister: *mut UnregisterCallback,
+        unregister: *mut Option<UnregisterCallback>,
         index: *mut u32,
     ) => register_teardown;
     zelCheckIsLoaderInTearDown() -> bool = false;
@@ -45,7 +46,7 @@ functions! {
     zeLoaderGetTracingHandle() -> *mut c_void = ptr::null_mut();
     zelLoaderTracingLayerInit(_table: *mut c_void) = Ok(());
     zelLoaderZerTracingLayerInit(_table: *mut c_void) = Ok(());
-    zelGetTracingLayerState(enabled: *mut bool) = output(enabled).map(|enabled| *enabled = false);
+    zelGetTracingLayerState(enabled: *mut bool) => tracing;
     zelGetTracerApiProcAddrTable(version: sys::ze_api_version_t, table: *mut *const c_void) => tracer_table;
 
     // The runtime API is not implemented: no identifier, no device, no context.
@@ -55,16 +56,12 @@ functions! {
 }
 
 /// Translates a loader's handle to the driver's, which are the same.
-///
-/// # Safety
-/// `to` must be null or valid.
-unsafe fn translate(kind: u32, from: *mut c_void, to: *mut *mut c_void) -> ZeResult {
+fn translate(kind: u32, from: *mut c_void, to: &mut *mut c_void) -> ZeResult {
     /// `ZEL_HANDLE_PHYSICAL_MEM`, the last kind.
     const LAST: u32 = 13;
     ensure(kind <= LAST, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION)?;
     ensure(!from.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE)?;
-    // SAFETY: the caller vouches for the pointer.
-    *unsafe { output(to) }? = from;
+    *to = from;
     Ok(())
 }
 
@@ -94,47 +91,40 @@ fn loader() -> Component {
 /// Counts and describes the components: one, the loader.
 ///
 /// # Safety
-/// `count` must be null or valid, and `components` null or with room for `*count` entries.
-unsafe fn versions(count: *mut usize, components: *mut Component) -> ZeResult {
-    // SAFETY: the caller vouches for the pointer.
-    let count = unsafe { output(count) }?;
+/// `components` must be null or have room for `*count` entries.
+unsafe fn versions(count: &mut usize, components: *mut Component) -> ZeResult {
     let mut narrow = u32::try_from(*count).unwrap_or(u32::MAX);
     // SAFETY: the caller vouches for the array.
-    unsafe { enumerate(&raw mut narrow, components, &[loader()]) }?;
+    unsafe { check::<_, Room<_>>((&raw mut narrow, components)) }?.fill(&[loader()])?;
     *count = narrow as usize;
     Ok(())
 }
 
 /// Describes the loader.
-///
-/// # Safety
-/// `version` must be null or valid.
-unsafe fn describe(version: *mut Component) -> ZeResult {
-    // SAFETY: the caller vouches for the pointer.
-    unsafe { output(version) }.map(|version| *version = loader())
+fn describe(version: &mut Component) -> ZeResult {
+    *version = loader();
+    Ok(())
 }
 
 /// Registers a callback, which is never called.
-///
-/// # Safety
-/// `unregister` and `index` must be null or valid.
-unsafe fn register_teardown(
+fn register_teardown(
     callback: Option<TeardownCallback>,
-    unregister: *mut UnregisterCallback,
-    index: *mut u32,
+    unregister: &mut Option<UnregisterCallback>,
+    index: &mut u32,
 ) -> ZeResult {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     /// Nothing to do, as no callback is ever called.
     extern "C" fn unregister_nothing(_index: u32) {}
-    ensure(
-        callback.is_some() && !unregister.is_null(),
-        sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
-    )?;
-    // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        *output(index)? = NEXT.fetch_add(1, Ordering::Relaxed);
-        unregister.write(unregister_nothing);
-    }
+    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    ensure(callback.is_some(), null)?;
+    *index = NEXT.fetch_add(1, Ordering::Relaxed);
+    *unregister = Some(unregister_nothing);
+    Ok(())
+}
+
+/// Nothing is traced.
+fn tracing(enabled: &mut bool) -> ZeResult {
+    *enabled = false;
     Ok(())
 }
 
@@ -147,12 +137,6 @@ unsafe fn tracer_table(version: sys::ze_api_version_t, table: *mut *const c_void
     extern "C" fn nothing() -> sys::ze_result_t {
         sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
     }
-    ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-    let is_known = version.0 >> 16 == 1;
-    ensure(is_known, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)?;
-    for index in 0..5 {
-        // SAFETY: the caller vouches for room for five entries.
-        unsafe { table.add(index).write(nothing as *const c_void) };
-    }
-    Ok(())
+    // SAFETY: the caller vouches for room for five entries.
+    unsafe { write(version, table, &[(0, nothing as *const c_void); 5]) }
 }

@@ -6,7 +6,8 @@
 //! - `tables`: the tables of `ze_ddi.h` and `zes_ddi.h`.
 //!
 //! The build script makes the last two of `tables.csv` (the entries in order, with the version of the specification that added
-//! each, from the headers of 1.17) and of `loader-1.32.txt` (the names that the loader of that version exports).
+//! each, from the headers of 1.17, and how those are declared that the oldest headers lack) and of `loader-1.32.txt` (the names that the
+//! loader of that version exports).
 
 mod absent;
 mod control;

@@ -1,10 +1,9 @@
 //! Modules and kernels.
 
-use level_zero_sys::*;
-
-use crate::abi::entry::check;
 use crate::ddi::declare::functions;
-use crate::{kernel as kernels, module as modules};
+use crate::handle::destroy;
+use crate::kernel::{self as kernels, Kernel};
+use crate::module::{self as modules, BuildLog};
 
 functions! {
     zeModuleCreate => modules::create;
@@ -16,27 +15,14 @@ functions! {
     zeModuleGetProperties => modules::module_properties;
     zeModuleGetFunctionPointer => modules::function_pointer;
 
-    zeModuleBuildLogDestroy => modules::destroy_log;
+    zeModuleBuildLogDestroy => destroy::<BuildLog>;
     zeModuleBuildLogGetString => modules::log_text;
 
     zeKernelCreate => kernels::create;
-    zeKernelDestroy => kernels::destroy;
+    zeKernelDestroy => destroy::<Kernel>;
     zeKernelSetCacheConfig => kernels::set_cache_config;
-    zeKernelSetGroupSize(kernel: ze_kernel_handle_t, x: u32, y: u32, z: u32)
-        = kernels::set_group_size(check(kernel)?, [x, y, z]);
-    zeKernelSuggestGroupSize(
-        kernel: ze_kernel_handle_t,
-        width: u32,
-        height: u32,
-        depth: u32,
-        x: *mut u32,
-        y: *mut u32,
-        z: *mut u32,
-    ) = kernels::suggest_group_size(
-        check(kernel)?,
-        [width, height, depth],
-        [check(x)?, check(y)?, check(z)?],
-    );
+    zeKernelSetGroupSize => kernels::set_group_size;
+    zeKernelSuggestGroupSize => kernels::suggest_group_size;
     zeKernelSuggestMaxCooperativeGroupCount => kernels::suggest_cooperative_groups;
     zeKernelSetArgumentValue => kernels::set_argument;
     zeKernelSetIndirectAccess => kernels::set_indirect_access;
@@ -45,7 +31,6 @@ functions! {
     zeKernelGetProperties => kernels::kernel_properties;
     zeKernelGetName => kernels::name;
 
-    zeKernelSetGlobalOffsetExp(kernel: ze_kernel_handle_t, x: u32, y: u32, z: u32)
-        = kernels::set_offset(check(kernel)?, [x, y, z]);
+    zeKernelSetGlobalOffsetExp => kernels::set_offset;
     zeKernelSchedulingHintExp => kernels::set_scheduling_hint;
 }

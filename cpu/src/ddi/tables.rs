@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 use crate::abi::result::{ZeResult, ensure, entry_point};
 use crate::ddi::absent::*;
 use crate::ddi::control::*;
-use crate::ddi::declare::functions;
+use crate::ddi::declare::{functions, write};
 use crate::ddi::extension::*;
 use crate::ddi::memory::*;
 use crate::ddi::module::*;
@@ -47,27 +47,6 @@ macro_rules! implemented {
 }
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
-
-/// Writes the entries that a caller of `version` knows.
-///
-/// # Safety
-/// `table` must be null or have room for the entries of specification `version`.
-unsafe fn write(
-    version: sys::ze_api_version_t,
-    table: *mut *const c_void,
-    entries: &[(u32, *const c_void)],
-) -> ZeResult {
-    ensure(!table.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-    let (major, minor) = (version.0 >> 16, version.0 & 0xffff);
-    ensure(major == 1, sys::ZE_RESULT_ERROR_UNSUPPORTED_VERSION)?;
-    for (index, (since, address)) in entries.iter().enumerate() {
-        if *since <= minor {
-            // SAFETY: the entry is part of the table in the caller's version.
-            unsafe { table.add(index).write(*address) };
-        }
-    }
-    Ok(())
-}
 
 /// `zeDriverGetExtensionFunctionAddress`: any function that the runtime implements, its own extension's among them.
 fn extension_function(_: Driver, name: &CStr, address: &mut *mut c_void) -> ZeResult {

@@ -4,8 +4,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::list::Device;
-use crate::abi::arguments::enumerate_structures;
-use crate::abi::entry::Out;
+use crate::abi::entry::{Out, Room};
 use crate::abi::result::ZeResult;
 use crate::opencl::{self, ImageLimits, Runtime};
 use crate::system::processor;
@@ -123,38 +122,31 @@ pub fn image(
 }
 
 /// `zeDeviceGetVectorWidthPropertiesExt`: one entry, the processor's vector registers.
-///
-/// # Safety
-/// `count` must be null or valid, and `properties` null or with room for `*count` entries.
-pub unsafe fn vector_width(
+pub fn vector_width(
     _: &'static Device,
-    count: *mut u32,
-    properties: *mut extensions::ze_device_vector_width_properties_ext_t,
+    properties: Room<'_, extensions::ze_device_vector_width_properties_ext_t>,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    let properties = unsafe { enumerate_structures(count, properties, 1) }?;
-    let Some(properties) = properties.into_iter().next() else {
-        return Ok(());
-    };
-    let bytes = processor::vector_bytes();
-    *properties = extensions::ze_device_vector_width_properties_ext_t {
-        stype: properties.stype,
-        pNext: properties.pNext,
-        vector_width_size: bytes,
-        preferred_vector_width_char: bytes,
-        preferred_vector_width_short: bytes / 2,
-        preferred_vector_width_int: bytes / 4,
-        preferred_vector_width_long: bytes / 8,
-        preferred_vector_width_float: bytes / 4,
-        preferred_vector_width_double: bytes / 8,
-        preferred_vector_width_half: 0,
-        native_vector_width_char: bytes,
-        native_vector_width_short: bytes / 2,
-        native_vector_width_int: bytes / 4,
-        native_vector_width_long: bytes / 8,
-        native_vector_width_float: bytes / 4,
-        native_vector_width_double: bytes / 8,
-        native_vector_width_half: 0,
-    };
+    for properties in properties.structures(1)? {
+        let bytes = processor::vector_bytes();
+        *properties = extensions::ze_device_vector_width_properties_ext_t {
+            stype: properties.stype,
+            pNext: properties.pNext,
+            vector_width_size: bytes,
+            preferred_vector_width_char: bytes,
+            preferred_vector_width_short: bytes / 2,
+            preferred_vector_width_int: bytes / 4,
+            preferred_vector_width_long: bytes / 8,
+            preferred_vector_width_float: bytes / 4,
+            preferred_vector_width_double: bytes / 8,
+            preferred_vector_width_half: 0,
+            native_vector_width_char: bytes,
+            native_vector_width_short: bytes / 2,
+            native_vector_width_int: bytes / 4,
+            native_vector_width_long: bytes / 8,
+            native_vector_width_float: bytes / 4,
+            native_vector_width_double: bytes / 8,
+            native_vector_width_half: 0,
+        };
+    }
     Ok(())
 }

@@ -1,46 +1,29 @@
-//! The entry points that list devices, and those without a property.
+//! The entry points that list devices, tell which are peers, and those of few properties.
 
 use level_zero_sys as sys;
 
 use super::list::{self, Device};
-use crate::abi::arguments::enumerate;
+use crate::abi::entry::{Out, Room};
 use crate::abi::result::ZeResult;
 use crate::driver::Driver;
 use crate::system::clock;
 
 /// `zeDeviceGet`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn get(_: Driver, count: *mut u32, devices: *mut sys::ze_device_handle_t) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, devices, &list::listed()) }
+pub fn get(_: Driver, devices: Room<'_, sys::ze_device_handle_t>) -> ZeResult {
+    devices.fill(&list::listed())
 }
 
 /// `zeFabricVertexGetExp`: no fabric connects devices.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn fabric_vertices(
-    _: Driver,
-    count: *mut u32,
-    vertices: *mut sys::ze_fabric_vertex_handle_t,
-) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, vertices, &[]) }
+pub fn fabric_vertices(_: Driver, all: Room<'_, sys::ze_fabric_vertex_handle_t>) -> ZeResult {
+    all.fill(&[])
 }
 
 /// `zeDeviceGetSubDevices`: the visible tiles of a GPU.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn sub_devices(
+pub fn sub_devices(
     device: &'static Device,
-    count: *mut u32,
-    devices: *mut sys::ze_device_handle_t,
+    devices: Room<'_, sys::ze_device_handle_t>,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, devices, &device.sub_devices()) }
+    devices.fill(&device.sub_devices())
 }
 
 /// `zeDeviceGetRootDevice`: null for a device that is no sub-device.
@@ -59,5 +42,52 @@ pub fn global_timestamps(_: &'static Device, host: &mut u64, on_device: &mut u64
     let now = clock::now();
     *host = now;
     *on_device = now;
+    Ok(())
+}
+
+/// `zeDeviceGetP2PProperties`.
+pub fn p2p(
+    device: &'static Device,
+    peer: &'static Device,
+    mut properties: Out<'_, sys::ze_device_p2p_properties_t>,
+) -> ZeResult {
+    properties.flags = if device.can_access(peer) {
+        sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS.0 | sys::ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS.0
+    } else {
+        0
+    };
+    Ok(())
+}
+
+/// `zeDeviceCanAccessPeer`.
+pub fn can_access_peer(
+    device: &'static Device,
+    peer: &'static Device,
+    value: &mut sys::ze_bool_t,
+) -> ZeResult {
+    *value = device.can_access(peer).into();
+    Ok(())
+}
+
+/// The domain of all addresses, above those that a PCI bus or a volume management device has: no hardware is there.
+const DOMAIN: u32 = 0x00ff_ffff;
+
+/// `zeDevicePciGetPropertiesExt`. The devices are on no bus: they have addresses because programs tell devices apart by
+/// them, and the addresses ascend in the order of the devices. A tile has its GPU's. The speed is unknown.
+pub fn pci(
+    device: &'static Device,
+    mut properties: Out<'_, sys::ze_pci_ext_properties_t>,
+) -> ZeResult {
+    properties.address = sys::ze_pci_address_ext_t {
+        domain: DOMAIN,
+        bus: device.place,
+        device: 0,
+        function: 0,
+    };
+    properties.maxSpeed = sys::ze_pci_speed_ext_t {
+        genVersion: -1,
+        width: -1,
+        maxBandwidth: -1,
+    };
     Ok(())
 }

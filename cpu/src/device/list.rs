@@ -11,8 +11,10 @@ use zeusm_process::Lazy;
 use zeusm_process::variables::{InvalidVariable, parse, switch};
 
 use super::layout::{self, Hierarchy, Layout, Place};
+use crate::abi::arguments::input_array;
 use crate::abi::entry::Argument;
-use crate::abi::result::{ZeResult, describe};
+use crate::abi::result::{ZeResult, described};
+use crate::driver::Driver;
 use crate::engine::DeviceEngine;
 use crate::handle::{self, Kind};
 use crate::memory::Share;
@@ -293,28 +295,35 @@ pub fn check_variables() -> Result<(), InvalidVariable> {
     Layout::of_variables(env::var_os).map(drop)
 }
 
-/// Presents so many GPUs, with a CPU or without, in place of what the environment says.
+/// `zeusmDriverPresentDevices`: presents `gpus` GPUs with `tiles` tiles each, and a CPU unless `cpu` is 0, with peer access unless that
+/// is 0, in place of what the environment says. It must be called before the first call of `zeDeviceGet`.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE` when other devices have been listed already, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for
 /// numbers out of range. Both are described.
-pub fn present(gpus: u32, cpu: bool, tiles: u32, peer_access: bool) -> ZeResult {
+pub fn present(
+    _: Driver,
+    gpus: u32,
+    cpu: sys::ze_bool_t,
+    tiles: u32,
+    peer_access: sys::ze_bool_t,
+) -> ZeResult {
     let read = |name| match name {
-        layout::DEVICES => Some(format!("{gpus}{}", if cpu { "+cpu" } else { "" }).into()),
+        layout::DEVICES => Some(format!("{gpus}{}", if cpu == 0 { "" } else { "+cpu" }).into()),
         layout::TILES => Some(tiles.to_string().into()),
-        layout::PEER_ACCESS => Some(u32::from(peer_access).to_string().into()),
+        layout::PEER_ACCESS => Some(u32::from(peer_access != 0).to_string().into()),
         _ => env::var_os(name),
     };
-    let wanted = Layout::of_variables(read).map_err(|error| {
-        describe(&error.to_string());
-        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT
-    })?;
+    let refused = |error| described(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, error);
+    let wanted = Layout::of_variables(read).map_err(refused)?;
     let presented = &DEVICES.get_or_make(|| Devices::new(&wanted)).layout;
     if *presented == wanted {
         return Ok(());
     }
-    describe("the devices have been listed already");
-    Err(sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE)
+    Err(described(
+        sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
+        "the devices have been listed already",
+    ))
 }
 
 /// The handles of the devices of `zeDeviceGet`, in their order.
@@ -351,9 +360,16 @@ impl Argument<sys::ze_device_handle_t> for &'static Device {
     }
 }
 
-/// Null is no device.
-impl Argument<sys::ze_device_handle_t> for Option<&'static Device> {
-    unsafe fn check(raw: sys::ze_device_handle_t) -> ZeResult<Self> {
-        (!raw.is_null()).then(|| find(raw)).transpose()
+/// The devices that a caller chooses. None are kept: all can use what is made for some.
+pub struct Chosen;
+
+impl Argument<(u32, *mut sys::ze_device_handle_t)> for Chosen {
+    unsafe fn check((count, raw): (u32, *mut sys::ze_device_handle_t)) -> ZeResult<Self> {
+        // SAFETY: the caller vouches for the array.
+        let handles = unsafe { input_array(raw, count, sys::ZE_RESULT_ERROR_INVALID_SIZE) }?;
+        handles
+            .iter()
+            .try_for_each(|handle| find(*handle).map(drop))?;
+        Ok(Self)
     }
 }

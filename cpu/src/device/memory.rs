@@ -3,8 +3,8 @@
 use level_zero_sys as sys;
 
 use super::list::{Device, is_discrete};
-use crate::abi::arguments::{enumerate_structures, text};
-use crate::abi::entry::Out;
+use crate::abi::arguments::text;
+use crate::abi::entry::{Out, Room};
 use crate::abi::result::{ZeResult, ensure};
 use crate::{memory, system};
 
@@ -13,24 +13,17 @@ const CHANNEL: u32 = 64;
 
 /// `zeDeviceGetMemoryProperties`: one memory. The system reports neither its clock, which is 0, nor how many channels the bus
 /// has.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, and `properties` null or with room for `*count` entries.
-pub unsafe fn memory(
+pub fn memory(
     device: &'static Device,
-    count: *mut u32,
-    properties: *mut sys::ze_device_memory_properties_t,
+    properties: Room<'_, sys::ze_device_memory_properties_t>,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    let properties = unsafe { enumerate_structures(count, properties, 1) }?;
-    let Some(properties) = properties.into_iter().next() else {
-        return Ok(());
-    };
-    properties.flags = 0;
-    properties.maxClockRate = 0;
-    properties.maxBusWidth = CHANNEL;
-    properties.totalSize = device.memory;
-    properties.name = text("system memory");
+    for properties in properties.structures(1)? {
+        properties.flags = 0;
+        properties.maxClockRate = 0;
+        properties.maxBusWidth = CHANNEL;
+        properties.totalSize = device.memory;
+        properties.name = text("system memory");
+    }
     Ok(())
 }
 
@@ -59,21 +52,14 @@ pub fn memory_access(
 }
 
 /// `zeDeviceGetCacheProperties`: the largest cache.
-///
-/// # Safety
-/// As for [`memory()`].
-pub unsafe fn cache(
+pub fn cache(
     _: &'static Device,
-    count: *mut u32,
-    properties: *mut sys::ze_device_cache_properties_t,
+    properties: Room<'_, sys::ze_device_cache_properties_t>,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    let properties = unsafe { enumerate_structures(count, properties, 1) }?;
-    let Some(properties) = properties.into_iter().next() else {
-        return Ok(());
-    };
-    properties.flags = 0;
-    properties.cacheSize = system::processor::cache();
+    for properties in properties.structures(1)? {
+        properties.flags = 0;
+        properties.cacheSize = system::processor::cache();
+    }
     Ok(())
 }
 

@@ -8,16 +8,17 @@ mod layout;
 mod list;
 mod mask;
 mod memory;
-mod pci;
-mod peers;
 mod properties;
 mod queues;
 
 pub use compute::{compute, image, module, vector_width};
-pub use entry::{fabric_vertices, get, global_timestamps, root_device, status, sub_devices};
-pub use list::{Device, check_variables, find, gpus, has_system_atomics, present, with_uuid};
+pub use entry::{
+    can_access_peer, fabric_vertices, get, global_timestamps, p2p, pci, root_device, status,
+    sub_devices,
+};
+pub use list::{
+    Chosen, Device, check_variables, find, gpus, has_system_atomics, present, with_uuid,
+};
 pub use memory::{cache, check_external, external_memory, memory, memory_access};
-pub use pci::pci;
-pub use peers::{can_access_peer, p2p};
 pub use properties::{MUTABLE_FLAGS, VENDOR, architecture, device_properties};
 pub use queues::{MAX_FILL_PATTERN, QueueGroup, check_queue, queue_groups};

@@ -3,7 +3,8 @@
 use level_zero_sys as sys;
 
 use super::list::Device;
-use crate::abi::arguments::{check_flags, enumerate_structures};
+use crate::abi::arguments::check_flags;
+use crate::abi::entry::Room;
 use crate::abi::result::{ZeResult, ensure};
 
 /// The longest fill pattern in bytes.
@@ -61,17 +62,12 @@ impl QueueGroup {
 }
 
 /// `zeDeviceGetCommandQueueGroupProperties`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, and `properties` null or with room for `*count` entries.
-pub unsafe fn queue_groups(
+pub fn queue_groups(
     _: &'static Device,
-    count: *mut u32,
-    properties: *mut sys::ze_command_queue_group_properties_t,
+    properties: Room<'_, sys::ze_command_queue_group_properties_t>,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    let places = unsafe { enumerate_structures(count, properties, QueueGroup::ALL.len()) }?;
-    for (properties, group) in places.into_iter().zip(QueueGroup::ALL) {
+    let places = properties.structures(QueueGroup::ALL.len())?;
+    for (properties, group) in places.iter_mut().zip(QueueGroup::ALL) {
         properties.flags = group.flags();
         properties.maxMemoryFillPatternSize = MAX_FILL_PATTERN;
         properties.numQueues = group.queues();

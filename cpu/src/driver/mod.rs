@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use level_zero_sys as sys;
 
-use crate::abi::arguments::enumerate;
-use crate::abi::entry::{Argument, Out};
+use crate::abi::entry::{Argument, Out, Room};
 use crate::abi::result::{ZeResult, description, ensure};
 use crate::handle::{self, Kind};
 use crate::memory;
@@ -54,13 +53,9 @@ pub fn begin() {
 }
 
 /// `zeDriverGet`.
-///
-/// # Safety
-/// Pointers that are neither null nor misaligned must be valid, as the specification demands.
-pub unsafe fn get(count: *mut u32, drivers: *mut sys::ze_driver_handle_t) -> ZeResult {
+pub fn get(drivers: Room<'_, sys::ze_driver_handle_t>) -> ZeResult {
     expect_initialised()?;
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, drivers, &[handle()]) }
+    drivers.fill(&[handle()])
 }
 
 /// `zeDriverGetApiVersion`.
@@ -105,16 +100,11 @@ pub fn ipc_properties(
 }
 
 /// `zeDriverGetExtensionProperties`.
-///
-/// # Safety
-/// As for [`get`].
-pub unsafe fn extension_properties(
+pub fn extension_properties(
     _: Driver,
-    count: *mut u32,
-    properties: *mut sys::ze_driver_extension_properties_t,
+    properties: Room<'_, sys::ze_driver_extension_properties_t>,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, properties, &extensions::all()) }
+    properties.fill(&extensions::all())
 }
 
 /// `zeDriverGetLastErrorDescription`: of the calling thread; valid until its next failing call. Before the initialisation, and

@@ -14,7 +14,7 @@ use crate::check;
 use crate::context::Context;
 use crate::device::Device;
 use crate::engine::Signal;
-use crate::handle::{Named, getters, register, retire};
+use crate::handle::{Named, getters, hand_out};
 use crate::system::clock::Deadline;
 
 /// Sub-device, device and host.
@@ -44,11 +44,11 @@ pub fn create(
         signal_scope: desc.signal,
         wait_scope: desc.wait,
     };
-    *event = register(Arc::new(match pool.shared_signal(desc.index) {
+    let made = match pool.shared_signal(desc.index) {
         Some(signal) => Event::with_signal(attributes, signal),
         None => Event::new(attributes),
-    }))?;
-    Ok(())
+    };
+    hand_out(made, event)
 }
 
 /// `zeEventCounterBasedCreate`: an event without a pool.
@@ -70,19 +70,14 @@ pub fn create_counter_based(
         .chain()
         .all(|link| link.stype() == extensions::ZE_STRUCTURE_TYPE_EVENT_SYNC_MODE_DESC);
     ensure(known, sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
-    *event = register(Arc::new(Event::new(Attributes {
+    let made = Event::new(Attributes {
         pool: 0,
         timed: desc.flags & TIMED != 0,
         counter: Some(desc.flags),
         signal_scope: desc.signal,
         wait_scope: desc.wait,
-    })))?;
-    Ok(())
-}
-
-/// `zeEventDestroy`; commands that wait for it or will signal it are not affected.
-pub fn destroy(event: sys::ze_event_handle_t) -> ZeResult {
-    retire::<Event>(event).map(drop)
+    });
+    hand_out(made, event)
 }
 
 /// Only the host's own events: not counter-based ones.

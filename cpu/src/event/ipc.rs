@@ -18,7 +18,7 @@ use super::pool::EventPool;
 use super::rounds::Place;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::handle::{Named, register, resolve, retire};
+use crate::handle::{Named, hand_out, resolve, retire};
 use crate::usm::ipc::{Handle, Subject, find_file};
 
 /// `zeEventPoolGetIpcHandle`, for a pool with `ZE_EVENT_POOL_FLAG_IPC`. The descriptor in the handle stays open until the
@@ -36,13 +36,7 @@ pub fn pool_handle(pool: Arc<EventPool>, handle: &mut sys::ze_ipc_event_pool_han
 fn encode(board: &Board, index: u32, subject: Subject) -> ZeResult<[c_char; 64]> {
     let file = board.file().ok_or(sys::ZE_RESULT_ERROR_UNKNOWN)?;
     let about = file.metadata().map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;
-    let handle = Handle {
-        descriptor: file.as_raw_fd(),
-        process: std::process::id(),
-        inode: about.ino(),
-        place: u64::from(index),
-        id: 0,
-    };
+    let handle = Handle::new(file.as_raw_fd(), about.ino(), index.into(), 0);
     Ok(handle.encode(subject))
 }
 
@@ -60,8 +54,7 @@ pub fn open_pool(
     let board = find_file(&handle).and_then(Board::open);
     let board = board.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let opened = EventPool::opened(context as usize, Watcher::new(board));
-    *pool = register(Arc::new(opened))?;
-    Ok(())
+    hand_out(opened, pool)
 }
 
 /// `zeEventPoolCloseIpcHandle`; the pool's live events are not affected.
@@ -121,8 +114,7 @@ pub fn open_counter(
     };
     let watcher = Arc::new(Watcher::new(board));
     let opened = Event::opened(attributes, Place { watcher, index });
-    *event = register(Arc::new(opened))?;
-    Ok(())
+    hand_out(opened, event)
 }
 
 /// `zeEventCounterBasedCloseIpcHandle`; commands that wait for it or will signal it are not affected.

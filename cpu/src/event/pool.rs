@@ -6,13 +6,13 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::board::{Board, Watcher};
-use crate::abi::arguments::{check_flags, input_array};
+use crate::abi::arguments::check_flags;
 use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device;
 use crate::engine::Signal;
-use crate::handle::{Named, getters, object, register, retire};
+use crate::handle::{Named, getters, hand_out, object};
 use crate::memory::ShareError;
 
 /// `ze_event_pool_flags_t` up to 1.17.
@@ -87,41 +87,26 @@ fn counter(desc: &In<'_, sys::ze_event_pool_desc_t>) -> ZeResult<Option<u32>> {
 }
 
 /// `zeEventPoolCreate`.
-///
-/// # Safety
-/// `devices` must be null or have `count` entries.
-pub unsafe fn create_pool(
+pub fn create_pool(
     Named(_, context): Named<Context>,
     desc: In<'_, sys::ze_event_pool_desc_t>,
-    count: u32,
-    devices: *mut sys::ze_device_handle_t,
+    _: device::Chosen,
     pool: &mut sys::ze_event_pool_handle_t,
 ) -> ZeResult {
-    let invalid = sys::ZE_RESULT_ERROR_INVALID_SIZE;
-    // SAFETY: the caller vouches for the handles.
-    let devices = unsafe { input_array(devices.cast_const(), count, invalid) }?;
     check_flags(desc.flags, POOL_FLAGS)?;
     ensure(desc.count > 0, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-    devices
-        .iter()
-        .try_for_each(|device| device::find(*device).map(drop))?;
     let counter = counter(&desc)?;
     let is_shared = desc.flags & sys::ZE_EVENT_POOL_FLAG_IPC.0 != 0 && counter.is_none();
     let board = is_shared.then(|| Board::create(desc.flags, desc.count));
-    *pool = register(Arc::new(EventPool {
+    let made = EventPool {
         context: context as usize,
         flags: desc.flags,
         count: desc.count,
         counter,
         shared: board.map(|board| Ok(Arc::new(Watcher::new(board?)))),
         is_opened: false,
-    }))?;
-    Ok(())
-}
-
-/// `zeEventPoolDestroy`; its live events are not affected.
-pub fn destroy_pool(pool: sys::ze_event_pool_handle_t) -> ZeResult {
-    retire::<EventPool>(pool).map(drop)
+    };
+    hand_out(made, pool)
 }
 
 getters! { EventPool {

@@ -9,7 +9,7 @@ use level_zero_sys::extensions::{
 };
 
 use super::object::Event;
-use crate::abi::entry::{In, check};
+use crate::abi::entry::{In, Room, check};
 use crate::abi::result::{ZeResult, ensure};
 use crate::check;
 use crate::device::Device;
@@ -57,12 +57,9 @@ pub fn query_kernel_timestamp(
 pub fn query_timestamps(
     event: Arc<Event>,
     _: &'static Device,
-    count: &mut u32,
-    results: Option<&mut sys::ze_kernel_timestamp_result_t>,
+    results: Room<'_, sys::ze_kernel_timestamp_result_t>,
 ) -> ZeResult {
-    let room = *count;
-    *count = 1;
-    if let (true, Some(result)) = (room > 0, results) {
+    for result in results.places(1)? {
         *result = event.timestamp()?;
     }
     Ok(())

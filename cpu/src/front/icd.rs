@@ -9,8 +9,8 @@ use opencl_sys::cl_icd::_cl_icd_dispatch as Dispatch;
 use opencl_sys::{cl_function_types as of, cl_int, cl_platform_id, cl_uint};
 
 use super::object::{FUNCTIONS, Object, Table};
-use super::platform::{self, Platform};
-use super::program;
+use super::platform::{self, FrontDevice, Platform};
+use super::program::{self, Context, Program};
 
 /// A function that returns a code and that the front does not have: it compiles and executes nothing.
 extern "C" fn refused() -> cl_int {
@@ -37,21 +37,21 @@ macro_rules! table {
 
 static TABLE: Table = table! {
     clGetPlatformIDs: clGetPlatformIDs_t = platforms,
-    clGetPlatformInfo: clGetPlatformInfo_t = platform::platform_info,
+    clGetPlatformInfo: clGetPlatformInfo_t = Object::<Platform>::info,
     clGetDeviceIDs: clGetDeviceIDs_t = platform::device_ids,
-    clGetDeviceInfo: clGetDeviceInfo_t = platform::device_info,
+    clGetDeviceInfo: clGetDeviceInfo_t = FrontDevice::info,
     clCreateSubDevices: clCreateSubDevices_t = platform::sub_devices,
     clRetainDevice: clRetainDevice_t = platform::keep_device,
     clReleaseDevice: clReleaseDevice_t = platform::keep_device,
     clCreateContext: clCreateContext_t = program::create_context,
-    clRetainContext: clRetainContext_t = program::retain_context,
-    clReleaseContext: clReleaseContext_t = program::release_context,
-    clGetContextInfo: clGetContextInfo_t = program::context_info,
+    clRetainContext: clRetainContext_t = Context::retain,
+    clReleaseContext: clReleaseContext_t = Context::release,
+    clGetContextInfo: clGetContextInfo_t = Context::info,
     clCreateProgramWithSource: clCreateProgramWithSource_t = program::create_program,
-    clRetainProgram: clRetainProgram_t = program::retain_program,
-    clReleaseProgram: clReleaseProgram_t = program::release_program,
+    clRetainProgram: clRetainProgram_t = Program::retain,
+    clReleaseProgram: clReleaseProgram_t = Program::release,
     clBuildProgram: clBuildProgram_t = program::build,
-    clGetProgramInfo: clGetProgramInfo_t = program::program_info,
+    clGetProgramInfo: clGetProgramInfo_t = Program::info,
     clGetProgramBuildInfo: clGetProgramBuildInfo_t = program::build_info,
     ;
     clCreateContextFromType clCreateCommandQueue clCreateBuffer clCreateImage2D clCreateImage3D clCreateSampler

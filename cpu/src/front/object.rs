@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use opencl_sys as cl;
 use opencl_sys::cl_icd::_cl_icd_dispatch as Dispatch;
-use opencl_sys::cl_int;
+use opencl_sys::{cl_int, cl_uint};
 
 /// How many functions the table has.
 pub const FUNCTIONS: usize = size_of::<Dispatch>() / size_of::<*const ()>();
@@ -60,24 +60,63 @@ impl<T> Object<T> {
             Arc::from_raw(place)
         })
     }
+}
 
+/// What an object is of.
+pub trait Content: Sized {
+    /// The code for a handle that is null.
+    const INVALID: cl_int;
+
+    /// The value of a query; `None` for one that there is not. `place` is the caller's for it.
+    ///
+    /// # Safety
+    /// `place` is null or valid, with all that it refers to.
+    unsafe fn query(object: &Object<Self>, kind: cl_uint, place: *mut c_void) -> Option<Vec<u8>>;
+}
+
+impl<T: Content> Object<T> {
     /// A further reference, which is the caller's: `clRetain*`.
     ///
     /// # Safety
     /// As for [`Self::shared`].
-    pub unsafe fn retain(handle: *mut c_void) -> Option<()> {
+    pub unsafe extern "C" fn retain(handle: *mut c_void) -> cl_int {
         // SAFETY: the caller vouches for the handle.
-        unsafe { Self::shared(handle) }.map(std::mem::forget)
+        let retained = unsafe { Self::shared(handle) }.map(std::mem::forget);
+        retained.map_or(T::INVALID, |()| cl::CL_SUCCESS)
     }
 
     /// Gives a reference back: `clRelease*`.
     ///
     /// # Safety
     /// As for [`Self::shared`]; the reference is not used any more.
-    pub unsafe fn release(handle: *mut c_void) -> Option<()> {
-        let place = handle.cast::<Self>().cast_const();
+    pub unsafe extern "C" fn release(handle: *mut c_void) -> cl_int {
+        if handle.is_null() {
+            return T::INVALID;
+        }
         // SAFETY: the caller vouches for the handle.
-        (!place.is_null()).then(|| drop(unsafe { Arc::from_raw(place) }))
+        drop(unsafe { Arc::from_raw(handle.cast::<Self>().cast_const()) });
+        cl::CL_SUCCESS
+    }
+
+    /// Writes the value of a query: `clGet*Info`.
+    ///
+    /// # Safety
+    /// `handle` is null or an object of this kind, `value` null or with room for `size` bytes, and `needed` null or valid.
+    pub unsafe extern "C" fn info(
+        handle: *mut c_void,
+        kind: cl_uint,
+        size: usize,
+        value: *mut c_void,
+        needed: *mut usize,
+    ) -> cl_int {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let Some(object) = Self::of(handle) else {
+                return T::INVALID;
+            };
+            let found = T::query(object, kind, value);
+            found.map_or(cl::CL_INVALID_VALUE, |it| answer(&it, size, value, needed))
+        }
     }
 }
 

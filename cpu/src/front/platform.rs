@@ -3,10 +3,10 @@
 use std::ffi::c_void;
 
 use opencl_sys as cl;
-use opencl_sys::{cl_device_id, cl_device_info, cl_device_type, cl_int, cl_platform_id, cl_uint};
+use opencl_sys::{cl_device_id, cl_device_type, cl_int, cl_platform_id, cl_uint};
 use zeusm_process::Lazy;
 
-use super::object::{Object, answer, pointer, text};
+use super::object::{Content, Object, pointer, text};
 use crate::device::{self, Device};
 use crate::opencl::Runtime;
 use crate::system::processor;
@@ -47,35 +47,28 @@ fn devices(platform: &'static Object<Platform>) -> &'static [FrontDevice] {
     })
 }
 
-/// `clGetPlatformInfo`. The name is of Intel, whose libraries look for one.
-///
-/// # Safety
-/// Pointers are null or valid, as OpenCL demands; so for all functions of the front.
-pub unsafe extern "C" fn platform_info(
-    _: cl_platform_id,
-    kind: cl_uint,
-    size: usize,
-    value: *mut c_void,
-    needed: *mut usize,
-) -> cl_int {
-    let found = match kind {
-        cl::CL_PLATFORM_PROFILE => "FULL_PROFILE",
-        cl::CL_PLATFORM_VERSION => "OpenCL 3.0 zeusm CPU runtime",
-        cl::CL_PLATFORM_NAME => "Intel(R) OpenCL Graphics (zeusm CPU runtime)",
-        cl::CL_PLATFORM_VENDOR => "Intel(R) Corporation",
-        cl::CL_PLATFORM_EXTENSIONS => "cl_khr_icd",
-        cl::CL_PLATFORM_ICD_SUFFIX_KHR => "ZEUSM",
-        _ => return cl::CL_INVALID_VALUE,
-    };
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { answer(&text(found), size, value, needed) }
+impl Content for Platform {
+    const INVALID: cl_int = cl::CL_INVALID_PLATFORM;
+
+    /// `clGetPlatformInfo`. The name is of Intel, whose libraries look for one.
+    unsafe fn query(_: &Object<Self>, kind: cl_uint, _: *mut c_void) -> Option<Vec<u8>> {
+        Some(text(match kind {
+            cl::CL_PLATFORM_PROFILE => "FULL_PROFILE",
+            cl::CL_PLATFORM_VERSION => "OpenCL 3.0 zeusm CPU runtime",
+            cl::CL_PLATFORM_NAME => "Intel(R) OpenCL Graphics (zeusm CPU runtime)",
+            cl::CL_PLATFORM_VENDOR => "Intel(R) Corporation",
+            cl::CL_PLATFORM_EXTENSIONS => "cl_khr_icd",
+            cl::CL_PLATFORM_ICD_SUFFIX_KHR => "ZEUSM",
+            _ => return None,
+        }))
+    }
 }
 
 /// `clGetDeviceIDs`. Only those who ask for GPUs get the devices, as libraries do that want a compiler: SYCL asks for all kinds, and
 /// would list what executes nothing.
 ///
 /// # Safety
-/// As for [`platform_info`].
+/// Pointers are null or valid, as OpenCL demands.
 pub unsafe extern "C" fn device_ids(
     platform: cl_platform_id,
     kind: cl_device_type,
@@ -109,45 +102,27 @@ pub unsafe extern "C" fn device_ids(
     }
 }
 
-/// `clGetDeviceInfo`: what tells the Level Zero device from others is that device's; the rest, which tells what the compiler
-/// takes, is that of the processor's OpenCL.
-///
-/// # Safety
-/// As for [`platform_info`].
-pub unsafe extern "C" fn device_info(
-    device: cl_device_id,
-    kind: cl_device_info,
-    size: usize,
-    value: *mut c_void,
-    needed: *mut usize,
-) -> cl_int {
-    // SAFETY: devices are never freed.
-    let Some(FrontedDevice { device, platform }) =
-        (unsafe { FrontDevice::of(device) }).map(|device| &device.value)
-    else {
-        return cl::CL_INVALID_DEVICE;
-    };
-    let number = |number: u32| number.to_ne_bytes().to_vec();
-    let found = match kind {
-        cl::CL_DEVICE_TYPE => cl::CL_DEVICE_TYPE_GPU.to_ne_bytes().to_vec(),
-        cl::CL_DEVICE_VENDOR_ID => number(device::VENDOR),
-        // By this and the vendor oneMKL finds the device; oneDNN by the UUID.
-        cl::CL_DEVICE_MAX_CLOCK_FREQUENCY => number(processor::megahertz()),
-        cl::CL_DEVICE_UUID_KHR => device.uuid().to_vec(),
-        cl::CL_DEVICE_NAME => text(&device.name()),
-        cl::CL_DEVICE_IP_VERSION_INTEL => number(device::architecture()),
-        cl::CL_DEVICE_PLATFORM => pointer(platform.handle()),
-        cl::CL_DEVICE_PARENT_DEVICE => pointer(std::ptr::null_mut()),
-        _ => {
-            return match Runtime::get() {
-                // SAFETY: the caller vouches for the pointers.
-                Ok(runtime) => unsafe { runtime.device_info(kind, size, value, needed) },
-                Err(_) => cl::CL_DEVICE_NOT_AVAILABLE,
-            };
-        }
-    };
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { answer(&found, size, value, needed) }
+impl Content for FrontedDevice {
+    const INVALID: cl_int = cl::CL_INVALID_DEVICE;
+
+    /// `clGetDeviceInfo`: what tells the Level Zero device from others is that device's; the rest, which tells what the compiler
+    /// takes, is that of the processor's OpenCL.
+    unsafe fn query(object: &Object<Self>, kind: cl_uint, _: *mut c_void) -> Option<Vec<u8>> {
+        let Self { device, platform } = &object.value;
+        let number = |number: u32| number.to_ne_bytes().to_vec();
+        Some(match kind {
+            cl::CL_DEVICE_TYPE => cl::CL_DEVICE_TYPE_GPU.to_ne_bytes().to_vec(),
+            cl::CL_DEVICE_VENDOR_ID => number(device::VENDOR),
+            // By this and the vendor oneMKL finds the device; oneDNN by the UUID.
+            cl::CL_DEVICE_MAX_CLOCK_FREQUENCY => number(processor::megahertz()),
+            cl::CL_DEVICE_UUID_KHR => device.uuid().to_vec(),
+            cl::CL_DEVICE_NAME => text(&device.name()),
+            cl::CL_DEVICE_IP_VERSION_INTEL => number(device::architecture()),
+            cl::CL_DEVICE_PLATFORM => pointer(platform.handle()),
+            cl::CL_DEVICE_PARENT_DEVICE => pointer(std::ptr::null_mut()),
+            _ => return Runtime::get().ok()?.device_info(kind),
+        })
+    }
 }
 
 /// `clCreateSubDevices`: there are none.

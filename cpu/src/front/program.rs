@@ -8,20 +8,20 @@ use opencl_sys as cl;
 use opencl_sys::{cl_context, cl_device_id, cl_int, cl_program, cl_uint};
 use zeusm_process::Mutex;
 
-use super::object::{Object, answer, pointer, text};
+use super::object::{Content, Object, answer, pointer, text};
 use super::platform::FrontDevice;
 use crate::compiler::{self, Failure};
 use crate::module::{Module, Source};
 use crate::spirv;
 
 /// A context of one device.
-type Context = Object<cl_device_id>;
+pub type Context = Object<cl_device_id>;
 
 /// A program.
-type Program = Object<Sources>;
+pub type Program = Object<Sources>;
 
 /// The source of a program, and what became of it.
-struct Sources {
+pub struct Sources {
     context: Arc<Context>,
     text: String,
     built: Mutex<Option<Built>>,
@@ -72,51 +72,6 @@ pub unsafe extern "C" fn create_context(
         };
         made(context, code)
     }
-}
-
-/// `clRetainContext`.
-///
-/// # Safety
-/// As for [`create_context`].
-pub unsafe extern "C" fn retain_context(context: cl_context) -> cl_int {
-    // SAFETY: the caller vouches for the handle.
-    let retained = unsafe { Context::retain(context) };
-    retained.map_or(cl::CL_INVALID_CONTEXT, |()| cl::CL_SUCCESS)
-}
-
-/// `clReleaseContext`.
-///
-/// # Safety
-/// As for [`create_context`].
-pub unsafe extern "C" fn release_context(context: cl_context) -> cl_int {
-    // SAFETY: the caller vouches for the handle.
-    let released = unsafe { Context::release(context) };
-    released.map_or(cl::CL_INVALID_CONTEXT, |()| cl::CL_SUCCESS)
-}
-
-/// `clGetContextInfo`.
-///
-/// # Safety
-/// As for [`create_context`].
-pub unsafe extern "C" fn context_info(
-    context: cl_context,
-    kind: cl_uint,
-    size: usize,
-    value: *mut c_void,
-    needed: *mut usize,
-) -> cl_int {
-    // SAFETY: the caller vouches for the handle.
-    let Some(context) = (unsafe { Context::of(context) }) else {
-        return cl::CL_INVALID_CONTEXT;
-    };
-    let found = match kind {
-        cl::CL_CONTEXT_NUM_DEVICES => 1_u32.to_ne_bytes().to_vec(),
-        cl::CL_CONTEXT_DEVICES => pointer(context.value),
-        cl::CL_CONTEXT_PROPERTIES => Vec::new(),
-        _ => return cl::CL_INVALID_VALUE,
-    };
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { answer(&found, size, value, needed) }
 }
 
 /// `clCreateProgramWithSource`.
@@ -180,26 +135,6 @@ unsafe fn sources(
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// `clRetainProgram`.
-///
-/// # Safety
-/// As for [`create_context`].
-pub unsafe extern "C" fn retain_program(program: cl_program) -> cl_int {
-    // SAFETY: the caller vouches for the handle.
-    let retained = unsafe { Program::retain(program) };
-    retained.map_or(cl::CL_INVALID_PROGRAM, |()| cl::CL_SUCCESS)
-}
-
-/// `clReleaseProgram`.
-///
-/// # Safety
-/// As for [`create_context`].
-pub unsafe extern "C" fn release_program(program: cl_program) -> cl_int {
-    // SAFETY: the caller vouches for the handle.
-    let released = unsafe { Program::release(program) };
-    released.map_or(cl::CL_INVALID_PROGRAM, |()| cl::CL_SUCCESS)
-}
-
 /// `clBuildProgram`, which has finished when it returns.
 ///
 /// # Safety
@@ -249,45 +184,53 @@ fn native(text: &str, options: &str) -> Result<Vec<u8>, Failure> {
     native.map_err(|error| Failure::Refused(error.to_string()))
 }
 
-/// `clGetProgramInfo`.
-///
-/// # Safety
-/// As for [`create_context`].
-pub unsafe extern "C" fn program_info(
-    program: cl_program,
-    kind: cl_uint,
-    size: usize,
-    value: *mut c_void,
-    needed: *mut usize,
-) -> cl_int {
-    // SAFETY: the caller vouches for the handle.
-    let Some(program) = (unsafe { Program::of(program) }) else {
-        return cl::CL_INVALID_PROGRAM;
-    };
-    let built = program.value.built.lock();
-    let native = built.as_ref().and_then(|built| built.outcome.as_ref().ok());
-    let native = native.map_or(&[][..], Vec::as_slice);
-    let found = match kind {
-        cl::CL_PROGRAM_NUM_DEVICES => 1_u32.to_ne_bytes().to_vec(),
-        cl::CL_PROGRAM_DEVICES => pointer(program.value.context.value),
-        cl::CL_PROGRAM_CONTEXT => pointer(Arc::as_ptr(&program.value.context).cast_mut().cast()),
-        cl::CL_PROGRAM_SOURCE => text(&program.value.text),
-        cl::CL_PROGRAM_BINARY_SIZES => native.len().to_ne_bytes().to_vec(),
-        cl::CL_PROGRAM_BINARIES => {
-            // The value is an array of the places, one for the device.
-            // SAFETY: the caller vouches for the pointers, and for room of the size that was queried.
-            return unsafe {
-                let place = value.cast::<*mut u8>().as_ref().copied();
-                if let Some(place) = place.filter(|place| !place.is_null()) {
-                    ptr::copy_nonoverlapping(native.as_ptr(), place, native.len());
+impl Content for cl_device_id {
+    const INVALID: cl_int = cl::CL_INVALID_CONTEXT;
+
+    /// `clGetContextInfo`.
+    unsafe fn query(context: &Context, kind: cl_uint, _: *mut c_void) -> Option<Vec<u8>> {
+        Some(match kind {
+            cl::CL_CONTEXT_NUM_DEVICES => 1_u32.to_ne_bytes().to_vec(),
+            cl::CL_CONTEXT_DEVICES => pointer(context.value),
+            cl::CL_CONTEXT_PROPERTIES => Vec::new(),
+            _ => return None,
+        })
+    }
+}
+
+impl Content for Sources {
+    const INVALID: cl_int = cl::CL_INVALID_PROGRAM;
+
+    /// `clGetProgramInfo`.
+    unsafe fn query(program: &Program, kind: cl_uint, place: *mut c_void) -> Option<Vec<u8>> {
+        let Self {
+            context,
+            text: code,
+            built,
+        } = &program.value;
+        let built = built.lock();
+        let native = built.as_ref().and_then(|built| built.outcome.as_ref().ok());
+        let native = native.map_or(&[][..], Vec::as_slice);
+        Some(match kind {
+            cl::CL_PROGRAM_NUM_DEVICES => 1_u32.to_ne_bytes().to_vec(),
+            cl::CL_PROGRAM_DEVICES => pointer(context.value),
+            cl::CL_PROGRAM_CONTEXT => pointer(Arc::as_ptr(context).cast_mut().cast()),
+            cl::CL_PROGRAM_SOURCE => text(code),
+            cl::CL_PROGRAM_BINARY_SIZES => native.len().to_ne_bytes().to_vec(),
+            cl::CL_PROGRAM_BINARIES => {
+                // The value is an array of the places, one for the device, which the query leaves as it is.
+                // SAFETY: the caller vouches for the pointers, and for room of the size that was queried.
+                let to = unsafe { place.cast::<*mut c_void>().as_ref() }.copied();
+                let to = to.unwrap_or(ptr::null_mut());
+                if !to.is_null() {
+                    // SAFETY: likewise.
+                    unsafe { ptr::copy_nonoverlapping(native.as_ptr(), to.cast(), native.len()) };
                 }
-                answer(&[0; size_of::<*mut u8>()], size, ptr::null_mut(), needed)
-            };
-        }
-        _ => return cl::CL_INVALID_VALUE,
-    };
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { answer(&found, size, value, needed) }
+                pointer(to)
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// `clGetProgramBuildInfo`.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
+use crate::abi::arguments::input_array;
 use crate::abi::entry::Argument;
 use crate::abi::result::{ZeResult, ensure};
 pub use table::Table;
@@ -86,6 +87,16 @@ impl<O: Object> Argument<*mut O::Opaque> for Arc<O> {
     }
 }
 
+/// The live objects that the handles of an array name.
+impl<O: Object> Argument<(u32, *mut *mut O::Opaque)> for Vec<Arc<O>> {
+    unsafe fn check((length, raw): (u32, *mut *mut O::Opaque)) -> ZeResult<Self> {
+        let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+        // SAFETY: the caller vouches for the array.
+        let handles = unsafe { input_array(raw, length, null) }?;
+        handles.iter().map(|handle| resolve(*handle)).collect()
+    }
+}
+
 /// An object as an argument, with its handle.
 pub struct Named<O: Object>(pub Arc<O>, pub *mut O::Opaque);
 
@@ -104,6 +115,15 @@ pub fn register<T: Object>(object: Arc<T>) -> ZeResult<*mut T::Opaque> {
         .insert(object)
         .ok_or(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
     Ok(encode(T::KIND, slot, generation) as *mut T::Opaque)
+}
+
+/// Makes a handle for a new object, which the caller gets at `place`.
+///
+/// # Errors
+/// As for [`register`].
+pub fn hand_out<T: Object>(object: T, place: &mut *mut T::Opaque) -> ZeResult {
+    *place = register(Arc::new(object))?;
+    Ok(())
 }
 
 /// The live object that `handle` names.
@@ -127,6 +147,11 @@ pub fn retire<T: Object>(handle: *mut T::Opaque) -> ZeResult<Arc<T>> {
     T::table()
         .remove(slot, generation)
         .ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
+}
+
+/// `ze...Destroy` of most kinds of objects. What was made of the object or submitted with it has what it needs, and is not affected.
+pub fn destroy<T: Object>(handle: *mut T::Opaque) -> ZeResult {
+    retire::<T>(handle).map(drop)
 }
 
 /// The handle of an object that lives as long as the process: number `number` of its kind, which has no [`Table`].

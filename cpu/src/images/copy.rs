@@ -13,32 +13,25 @@ use crate::engine::Order;
 use crate::opencl::ImageKind;
 use crate::operation::{Cuboid, Layout, Region, RegionCopy};
 
-/// Bytes from row to row, and from slice to slice, in memory beside an image; 0 means no gap.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Pitches {
-    /// From row to row.
-    pub row: u32,
-    /// From slice to slice, or from image to image of an array.
-    pub slice: u32,
-}
-
-/// The two sides of a copy between an image and memory: the box in the image, and one of its size at `base`.
+/// The two sides of a copy between an image and memory: the box in the image, and one of its size at `base`, with so many bytes from
+/// row to row, and from slice to slice, or image to image of an array; 0 means no gap.
 fn sides(
     image: &Image,
     region: Option<&sys::ze_image_region_t>,
     base: *const c_void,
-    pitches: Pitches,
+    row: u32,
+    slice: u32,
 ) -> ZeResult<(Region, Region)> {
     let Cuboid { size, .. } = shape::cuboid(&image.layout, region)?;
     let row = match image.layout.kind {
         // The images of a one-dimensional array are rows here.
-        ImageKind::Lines if pitches.slice != 0 => pitches.slice,
-        _ => pitches.row,
+        ImageKind::Lines if slice != 0 => slice,
+        _ => row,
     };
     let layout = Layout {
         pitch: row as usize,
         slice_pitch: match image.layout.kind {
-            ImageKind::Planes | ImageKind::Volume => pitches.slice as usize,
+            ImageKind::Planes | ImageKind::Volume => slice as usize,
             _ => 0,
         },
         region: Cuboid {
@@ -76,28 +69,52 @@ pub fn append_copy_region(
     events.append(&list, copy, Order::Unordered)
 }
 
-/// `zeCommandListAppendImageCopyToMemory` and, with pitches, `...Ext`.
+/// `zeCommandListAppendImageCopyToMemory`.
 pub fn append_copy_to_memory(
     list: Arc<CommandList>,
     to: *mut c_void,
     from: Arc<Image>,
     region: Option<&sys::ze_image_region_t>,
-    pitches: Pitches,
     events: Events,
 ) -> ZeResult {
-    let (from, to) = sides(&from, region, to, pitches)?;
+    append_pitched_copy_to_memory(list, to, from, region, 0, 0, events)
+}
+
+/// `zeCommandListAppendImageCopyToMemoryExt`.
+pub fn append_pitched_copy_to_memory(
+    list: Arc<CommandList>,
+    to: *mut c_void,
+    from: Arc<Image>,
+    region: Option<&sys::ze_image_region_t>,
+    row: u32,
+    slice: u32,
+    events: Events,
+) -> ZeResult {
+    let (from, to) = sides(&from, region, to, row, slice)?;
     events.append(&list, RegionCopy::new(to, from)?, Order::Unordered)
 }
 
-/// `zeCommandListAppendImageCopyFromMemory` and, with pitches, `...Ext`.
+/// `zeCommandListAppendImageCopyFromMemory`.
 pub fn append_copy_from_memory(
     list: Arc<CommandList>,
     to: Arc<Image>,
     from: *const c_void,
     region: Option<&sys::ze_image_region_t>,
-    pitches: Pitches,
     events: Events,
 ) -> ZeResult {
-    let (to, from) = sides(&to, region, from, pitches)?;
+    append_pitched_copy_from_memory(list, to, from, region, 0, 0, events)
+}
+
+/// `zeCommandListAppendImageCopyFromMemoryExt`.
+pub fn append_pitched_copy_from_memory(
+    list: Arc<CommandList>,
+    to: Arc<Image>,
+    from: *const c_void,
+    region: Option<&sys::ze_image_region_t>,
+    row: u32,
+    slice: u32,
+    events: Events,
+) -> ZeResult {
+    let (to, from) = sides(&to, region, from, row, slice)?;
     events.append(&list, RegionCopy::new(to, from)?, Order::Unordered)
 }

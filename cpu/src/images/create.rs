@@ -11,10 +11,10 @@ use super::image::Image;
 use super::shape;
 use crate::abi::arguments::{Link, check_flags};
 use crate::abi::entry::{In, Out};
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::context::Context;
 use crate::device::Device;
-use crate::handle::{register, retire};
+use crate::handle::{hand_out, register, retire};
 use crate::memory::{self, Span};
 use crate::opencl::{self, ImageLayout, Runtime};
 
@@ -61,14 +61,11 @@ impl Request {
         let (runtime, format) = (self.runtime, self.format.opencl);
         // SAFETY: a launch pins the pixels, so that they are valid while it is in flight.
         let opencl = unsafe { opencl::Image::new(runtime, format, &self.layout, pixels.address()) };
-        let opencl = opencl.map_err(|error| {
-            describe(&error.to_string());
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT
-        })?;
+        let refused = |error| described(sys::ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT, error);
         Ok(Image {
             layout: self.layout,
             pixels,
-            opencl,
+            opencl: opencl.map_err(refused)?,
             owns_memory,
         })
     }
@@ -84,7 +81,7 @@ impl Request {
             size,
             alignment: 0,
             kind: sys::ZE_MEMORY_TYPE_DEVICE,
-            context: context.id(),
+            context: context.id,
             // OpenCL may access it on the thread of the host.
             host_access: true,
             device: device.handle() as u64,
@@ -131,10 +128,7 @@ impl Request {
 /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE` otherwise, described.
 pub(super) fn runtime() -> ZeResult<&'static Runtime> {
     let unsupported = sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
-    let runtime = Runtime::get().map_err(|error| {
-        describe(&error);
-        unsupported
-    })?;
+    let runtime = Runtime::get().map_err(|error| described(unsupported, error))?;
     ensure(runtime.properties.images.plane > 0, unsupported)?;
     Ok(runtime)
 }
@@ -216,8 +210,7 @@ pub fn create_view(
     // Keeps the pixels alive while OpenCL looks at them.
     let _pin = image.pixels.pin()?;
     let pixels = image.pixels.part(0, request.length());
-    *place = register(Arc::new(request.image(pixels, false)?))?;
-    Ok(())
+    hand_out(request.image(pixels, false)?, place)
 }
 
 /// `zeImageDestroy`. Commands in flight keep the memory until they are complete.

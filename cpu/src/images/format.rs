@@ -13,7 +13,7 @@ use level_zero_sys::{
 };
 use opencl_sys as cl;
 
-use crate::abi::result::{ZeResult, describe};
+use crate::abi::result::{ZeResult, described};
 
 /// A format that OpenCL may support.
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +139,6 @@ fn provides(channels: &[ze_image_format_swizzle_t], wanted: &[ze_image_format_sw
 
 /// The error for a format that is not supported, described.
 pub fn unsupported() -> sys::ze_result_t {
-    describe("the OpenCL runtime has no such image format");
-    sys::ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT
+    let code = sys::ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT;
+    described(code, "the OpenCL runtime has no such image format")
 }

@@ -10,7 +10,7 @@ use crate::abi::result::ZeResult;
 use crate::context::Context;
 use crate::device::Device;
 use crate::handle::object;
-use crate::memory::{self, Allocation, Pin, Span};
+use crate::memory::{self, Pin, Span};
 use crate::opencl::{self, ImageLayout};
 use crate::operation::{Layout, Region};
 
@@ -71,10 +71,7 @@ pub fn allocation_properties(
     mut properties: Out<'_, sys::ze_image_allocation_ext_properties_t>,
 ) -> ZeResult {
     let pin = image.pixels.pin()?;
-    properties.id = pin
-        .as_ref()
-        .and_then(Pin::allocation)
-        .map_or(0, Allocation::id);
+    properties.id = pin.as_ref().and_then(Pin::allocation).map_or(0, |it| it.id);
     Ok(())
 }
 

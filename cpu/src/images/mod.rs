@@ -16,8 +16,9 @@ mod sampler;
 mod shape;
 
 pub use copy::{
-    Pitches, append_copy, append_copy_from_memory, append_copy_region, append_copy_to_memory,
+    append_copy, append_copy_from_memory, append_copy_region, append_copy_to_memory,
+    append_pitched_copy_from_memory, append_pitched_copy_to_memory,
 };
 pub use create::{create, create_view, destroy, properties};
 pub use image::{Image, allocation_properties, check_residency, memory_properties};
-pub use sampler::{create as create_sampler, destroy as destroy_sampler};
+pub use sampler::create as create_sampler;

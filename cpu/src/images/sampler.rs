@@ -7,10 +7,10 @@ use opencl_sys as cl;
 
 use super::create::runtime;
 use crate::abi::entry::In;
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::context::Context;
 use crate::device::Device;
-use crate::handle::{object, register, retire};
+use crate::handle::{hand_out, object};
 use crate::opencl::Sampler;
 
 object!(Sampler, sys::_ze_sampler_handle_t, Sampler);
@@ -48,15 +48,6 @@ pub fn create(
         _ => return Err(invalid),
     };
     let made = Sampler::new(runtime()?, addressing, filter, normalized);
-    let made = made.map_err(|error| {
-        describe(&error.to_string());
-        sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
-    })?;
-    *place = register(Arc::new(made))?;
-    Ok(())
-}
-
-/// `zeSamplerDestroy`; kernels that have it as an argument are not affected.
-pub fn destroy(sampler: sys::ze_sampler_handle_t) -> ZeResult {
-    retire::<Sampler>(sampler).map(drop)
+    let refused = |error| described(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, error);
+    hand_out(made.map_err(refused)?, place)
 }

@@ -2,7 +2,7 @@
 
 use level_zero_sys as sys;
 
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::abi::strictness::is_strict;
 use crate::opencl::{ImageKind, ImageLayout, ImageLimits};
 use crate::operation::Cuboid;
@@ -60,10 +60,10 @@ pub fn layout(
         .zip(most)
         .all(|(size, most)| (1..=most).contains(size))
     {
-        describe(&format!(
-            "images of {size:?} pixels are not supported, {most:?} are the most"
+        return Err(described(
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+            format_args!("images of {size:?} pixels are not supported, {most:?} are the most"),
         ));
-        return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE);
     }
     let [width, height, _] = size;
     Ok(ImageLayout {

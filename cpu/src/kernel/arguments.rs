@@ -7,7 +7,7 @@ use ::spirv::Dim;
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::abi::strictness::is_strict;
 use crate::handle::{Object, resolve};
 use crate::images::Image;
@@ -21,7 +21,7 @@ const LOCAL_MARGIN: usize = 1024;
 
 /// One value that has been set.
 #[derive(Clone)]
-enum Stored {
+pub(super) enum Stored {
     Pointer(usize),
     Bytes(SmallVec<[u8; 16]>),
     Local(usize),
@@ -30,15 +30,10 @@ enum Stored {
 }
 
 /// The values of all arguments that have been set.
-#[derive(Clone)]
-pub struct Arguments(Vec<Option<Stored>>);
+#[derive(Clone, Default)]
+pub struct Arguments(pub(super) Vec<Option<Stored>>);
 
 impl Arguments {
-    /// None of `count` set.
-    pub fn unset(count: usize) -> Self {
-        Self(vec![None; count])
-    }
-
     /// The values for a launch, or the index of the first argument that has none. Local memory of `spare` bytes at most follows
     /// what was set (`LOCAL_MARGIN`).
     pub fn values(&self, mut spare: u64) -> Result<SmallVec<[Value<'_>; 16]>, usize> {
@@ -100,78 +95,63 @@ impl Arguments {
         size: Option<usize>,
         value: *const c_void,
     ) -> ZeResult {
-        // SAFETY: the caller vouches for the value.
-        let stored = unsafe { store(kernel, index, size, value) }?;
+        let argument = kernel.arguments.get(index);
+        let argument = *argument.ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX)?;
+        let expect = |expected: usize| {
+            ensure(
+                size.is_none_or(|size| size == expected),
+                sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+            )
+        };
+        let stored = match argument {
+            Argument::Pointer => {
+                expect(size_of::<usize>())?;
+                // SAFETY: the caller vouches for as many bytes as an address has, aligned or not.
+                let address =
+                    (!value.is_null()).then(|| unsafe { value.cast::<usize>().read_unaligned() });
+                Stored::Pointer(address.unwrap_or(0))
+            }
+            // An empty accessor has size 0, which OpenCL does not accept.
+            Argument::Local => Stored::Local(local_size(size)?.max(1)),
+            Argument::Value(known) => {
+                let length = known
+                    .or(size)
+                    .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
+                // Intel's driver takes the first bytes of a longer value and extends a shorter one by zeros; oneMKL passes
+                // small numbers in 8 bytes.
+                if is_strict() {
+                    expect(length)?;
+                }
+                // SAFETY: the caller vouches for `size` bytes, or for as many as the argument has.
+                Stored::Bytes(unsafe { bytes(value, length, size.unwrap_or(length))? })
+            }
+            Argument::Image(expected) => {
+                expect(size_of::<sys::ze_image_handle_t>())?;
+                // SAFETY: the caller vouches for a handle.
+                let image = unsafe { object::<Image>(value) }?;
+                if kind(expected) != Some(image.layout.kind) {
+                    let name = &kernel.name;
+                    return Err(described(
+                        sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                        format_args!(
+                            "argument {index} of the kernel {name} is another type of image"
+                        ),
+                    ));
+                }
+                Stored::Image(image)
+            }
+            Argument::Sampler => {
+                expect(size_of::<sys::ze_sampler_handle_t>())?;
+                // SAFETY: the caller vouches for a handle.
+                Stored::Sampler(unsafe { object(value) }?)
+            }
+            Argument::Opaque => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
+        };
         if let Some(place) = self.0.get_mut(index) {
             *place = Some(stored);
         }
         Ok(())
     }
-}
-
-/// One value, checked against the module's interface.
-///
-/// # Errors
-/// As for [`Arguments::set`].
-///
-/// # Safety
-/// As for [`Arguments::set`].
-unsafe fn store(
-    kernel: &spirv::Kernel,
-    index: usize,
-    size: Option<usize>,
-    value: *const c_void,
-) -> ZeResult<Stored> {
-    let argument = kernel.arguments.get(index);
-    let argument = *argument.ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX)?;
-    let expect = |expected: usize| {
-        ensure(
-            size.is_none_or(|size| size == expected),
-            sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
-        )
-    };
-    Ok(match argument {
-        Argument::Pointer => {
-            expect(size_of::<usize>())?;
-            // SAFETY: the caller vouches for as many bytes as an address has, aligned or not.
-            let address =
-                (!value.is_null()).then(|| unsafe { value.cast::<usize>().read_unaligned() });
-            Stored::Pointer(address.unwrap_or(0))
-        }
-        // An empty accessor has size 0, which OpenCL does not accept.
-        Argument::Local => Stored::Local(local_size(size)?.max(1)),
-        Argument::Value(known) => {
-            let length = known
-                .or(size)
-                .ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
-            // Intel's driver takes the first bytes of a longer value and extends a shorter one by zeros; oneMKL passes
-            // small numbers in 8 bytes.
-            if is_strict() {
-                expect(length)?;
-            }
-            // SAFETY: the caller vouches for `size` bytes, or for as many as the argument has.
-            Stored::Bytes(unsafe { bytes(value, length, size.unwrap_or(length))? })
-        }
-        Argument::Image(expected) => {
-            expect(size_of::<sys::ze_image_handle_t>())?;
-            // SAFETY: the caller vouches for a handle.
-            let image = unsafe { object::<Image>(value) }?;
-            if kind(expected) != Some(image.layout.kind) {
-                describe(&format!(
-                    "argument {index} of the kernel {} is another type of image",
-                    kernel.name
-                ));
-                return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
-            }
-            Stored::Image(image)
-        }
-        Argument::Sampler => {
-            expect(size_of::<sys::ze_sampler_handle_t>())?;
-            // SAFETY: the caller vouches for a handle.
-            Stored::Sampler(unsafe { object(value) }?)
-        }
-        Argument::Opaque => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
-    })
 }
 
 /// A size of local memory that the device can give.

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use zeusm_process::ForkSafe;
 
-use super::arguments::Arguments;
-use super::state::{Kernel, Settings, State};
+use super::state::Kernel;
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::{In, check};
-use crate::abi::result::{ZeResult, describe};
-use crate::handle::{getters, register, retire};
+use crate::abi::result::{ZeResult, described};
+use crate::handle::{getters, hand_out};
 use crate::module::Module;
 use crate::opencl::Value;
 use crate::spirv::Argument;
@@ -35,37 +34,26 @@ pub fn create(
     // SAFETY: the text belongs to the structure, which is valid.
     let name: &CStr = unsafe { check(desc.pKernelName) }?;
     let found = name.to_str().ok().and_then(|name| module.kernel(name));
+    let unknown = sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME;
     let Some((name, info)) = found else {
-        describe(&format!(
-            "the module has no kernel {}",
-            name.to_string_lossy()
-        ));
-        return Err(sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME);
+        let name = name.to_string_lossy();
+        let text = format_args!("the module has no kernel {name}");
+        return Err(described(unknown, text));
     };
-    let compiled = module.program.kernel(name).map_err(|error| {
-        describe(&error.to_string());
-        sys::ZE_RESULT_ERROR_INVALID_KERNEL_NAME
-    })?;
+    let compiled = module.program.kernel(name);
+    let compiled = compiled.map_err(|error| described(unknown, error))?;
     // Before local arguments have a size, which would count.
     let limits = compiled.info();
     // Not every type has a default value; without one, the runtime only suggests no group size.
     let _ = compiled.preset(&preset(&info.arguments));
-    let state = State {
-        arguments: Arc::new(Arguments::unset(info.arguments.len())),
-        group: info.required_group_size.unwrap_or([1; 3]),
-        offset: [0; 3],
-        indirect: 0,
-        suggested: None,
-    };
-    let info = info.clone();
-    *kernel = register(Arc::new(Kernel {
+    let made = Kernel {
         limits,
-        _module: module,
-        info,
+        info: info.clone(),
         compiled: Arc::new(compiled),
-        settings: ForkSafe::new(Settings::new(state)),
-    }))?;
-    Ok(())
+        settings: ForkSafe::default(),
+        _module: module,
+    };
+    hand_out(made, kernel)
 }
 
 /// A default value for each argument, up to the first one that has none.
@@ -91,13 +79,9 @@ pub unsafe fn set_argument(
     size: usize,
     value: *const c_void,
 ) -> ZeResult {
+    let arguments = &mut kernel.state().arguments;
     // SAFETY: the caller vouches for the value.
-    unsafe { kernel.set_argument(index as usize, Some(size), value) }
-}
-
-/// `zeKernelDestroy`; appended launches are not affected.
-pub fn destroy(kernel: sys::ze_kernel_handle_t) -> ZeResult {
-    retire::<Kernel>(kernel).map(drop)
+    unsafe { Arc::make_mut(arguments).set(&kernel.info, index as usize, Some(size), value) }
 }
 
 /// `zeKernelSetIndirectAccess`: kernels can access all memory anyway; a blocking free waits for launches with any flag.

@@ -13,23 +13,28 @@ use crate::system::processor;
 pub const COOPERATIVE_GROUPS: u32 = 1;
 
 /// `zeKernelSetGroupSize`, in work-items.
-pub fn set_group_size(kernel: Arc<Kernel>, group: [u32; 3]) -> ZeResult {
-    kernel.set_group(group)
+pub fn set_group_size(kernel: Arc<Kernel>, x: u32, y: u32, z: u32) -> ZeResult {
+    kernel.set_group([x, y, z])
 }
 
 /// `zeKernelSetGlobalOffsetExp`, in work-items.
-pub fn set_offset(kernel: Arc<Kernel>, offset: [u32; 3]) -> ZeResult {
-    kernel.state().offset = offset.map(|offset| offset as usize);
+pub fn set_offset(kernel: Arc<Kernel>, x: u32, y: u32, z: u32) -> ZeResult {
+    kernel.state().offset = [x, y, z].map(|offset| offset as usize);
     Ok(())
 }
 
 /// `zeKernelSuggestGroupSize`, for so many work-items in all. An empty range is no error, as SYCL asks for one before it
 /// launches no groups.
-pub fn suggest_group_size(kernel: Arc<Kernel>, items: [u32; 3], places: [&mut u32; 3]) -> ZeResult {
-    let group = kernel.suggest(items.map(|items| items.max(1)));
-    for (place, size) in places.into_iter().zip(group) {
-        *place = size;
-    }
+pub fn suggest_group_size(
+    kernel: Arc<Kernel>,
+    width: u32,
+    height: u32,
+    depth: u32,
+    x: &mut u32,
+    y: &mut u32,
+    z: &mut u32,
+) -> ZeResult {
+    [*x, *y, *z] = kernel.suggest([width, height, depth].map(|items| items.max(1)));
     Ok(())
 }
 
@@ -47,7 +52,7 @@ impl Kernel {
     /// anything but the size that the kernel requires.
     pub fn set_group(&self, group: [u32; 3]) -> ZeResult {
         self.check_group(group)?;
-        self.state().group = group;
+        self.state().group = Some(group);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ mod state;
 
 pub use arguments::Arguments;
 pub use entry::{
-    create, destroy, indirect_access, set_argument, set_cache_config, set_indirect_access,
+    create, indirect_access, set_argument, set_cache_config, set_indirect_access,
     set_scheduling_hint,
 };
 pub use group::{

@@ -8,9 +8,8 @@ use level_zero_sys::extensions::ze_kernel_max_group_size_properties_ext_t as Max
 use level_zero_sys::ze_kernel_preferred_group_size_properties_t as PreferredGroupSize;
 
 use super::state::Kernel;
-use crate::abi::entry::Out;
+use crate::abi::entry::{Bytes, Out, check};
 use crate::abi::result::{ZeResult, ensure};
-use crate::module::copy_text;
 
 /// `zeKernelGetProperties`.
 pub fn properties(
@@ -45,12 +44,8 @@ pub fn properties(
 }
 
 /// `zeKernelGetName`.
-///
-/// # Safety
-/// `place` must be null or have room for `*size` bytes.
-pub unsafe fn name(kernel: Arc<Kernel>, size: &mut usize, place: *mut c_char) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { copy_text(&kernel.info.name, size, place) }
+pub fn name(kernel: Arc<Kernel>, place: Bytes<'_>) -> ZeResult {
+    place.write_text(&kernel.info.name)
 }
 
 /// `zeKernelGetSourceAttributes`: the attributes of the kernel, as OpenCL C writes them.
@@ -63,14 +58,14 @@ pub unsafe fn source_attributes(
     place: Option<&mut *mut c_char>,
 ) -> ZeResult {
     let text = attributes(&kernel.info);
-    let room = *size as usize;
+    let mut room = *size as usize;
     *size = u32::try_from(text.len() + 1).unwrap_or(u32::MAX);
     let Some(place) = place else {
         return Ok(());
     };
     ensure(!place.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     // SAFETY: the caller vouches for the room.
-    unsafe { copy_text(&text, &mut { room }, *place) }
+    unsafe { check::<_, Bytes>((&raw mut room, *place)) }?.write_text(&text)
 }
 
 fn attributes(info: &crate::spirv::Kernel) -> String {

@@ -4,10 +4,10 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use zeusm_process::{ForkSafe, Mutex, MutexGuard, Reinit};
+use zeusm_process::{ForkSafe, Mutex, MutexGuard};
 
 use super::arguments::{Arguments, device_local_memory};
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::handle::object;
 use crate::module::Module;
 use crate::opencl;
@@ -26,15 +26,15 @@ pub struct Kernel {
     pub(super) limits: opencl::KernelInfo,
     /// The kernel that is launched.
     pub compiled: Arc<opencl::Kernel>,
-    pub(super) settings: ForkSafe<Settings>,
+    pub(super) settings: ForkSafe<Mutex<State>>,
 }
 
-/// The state that the next launch captures.
-#[derive(Clone)]
+/// The state that the next launch captures. A fork's child has the initial one if a thread of the parent held the lock.
+#[derive(Clone, Default)]
 pub(super) struct State {
     pub(super) arguments: Arc<Arguments>,
-    /// Work-items of a group, in each dimension.
-    pub(super) group: [u32; 3],
+    /// Work-items of a group, in each dimension, once they are set.
+    pub(super) group: Option<[u32; 3]>,
     /// Index of the first work-item.
     pub(super) offset: [usize; 3],
     pub(super) indirect: u32,
@@ -42,58 +42,22 @@ pub(super) struct State {
     pub(super) suggested: Option<([u32; 3], [u32; 3])>,
 }
 
-/// A kernel's state, initially and now.
-pub(super) struct Settings {
-    first: State,
-    now: Mutex<State>,
-}
-
-impl Settings {
-    pub(super) fn new(first: State) -> Self {
-        Self {
-            now: Mutex::new(first.clone()),
-            first,
-        }
-    }
-}
-
-impl Reinit for Settings {
-    /// A copy of the parent's state, or the initial state if a thread of the parent held the lock.
-    fn reinit(&self) -> Self {
-        let now = self.now.try_lock();
-        Self {
-            first: self.first.clone(),
-            now: Mutex::new(now.map_or_else(|| self.first.clone(), |now| now.clone())),
-        }
-    }
-}
-
 impl Kernel {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.settings.get().now.lock()
+        let mut state = self.settings.get().lock();
+        let count = self.info.arguments.len();
+        if state.arguments.0.len() != count {
+            state.arguments = Arc::new(Arguments(vec![None; count]));
+        }
+        state
     }
 
     /// The arguments, group size and offset of a launch that is appended now.
     pub fn launch_state(&self) -> (Arc<Arguments>, [u32; 3], [usize; 3]) {
         let state = self.state();
-        (Arc::clone(&state.arguments), state.group, state.offset)
-    }
-
-    /// Sets one argument; without a size, the module determines it.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX` and `..._SIZE`.
-    ///
-    /// # Safety
-    /// `value` must be null or refer to `size` bytes, except for local memory, where it is ignored.
-    pub unsafe fn set_argument(
-        &self,
-        index: usize,
-        size: Option<usize>,
-        value: *const c_void,
-    ) -> ZeResult {
-        // SAFETY: the caller vouches for the value.
-        unsafe { Arc::make_mut(&mut self.state().arguments).set(&self.info, index, size, value) }
+        let group = state.group.or(self.info.required_group_size);
+        let arguments = Arc::clone(&state.arguments);
+        (arguments, group.unwrap_or([1; 3]), state.offset)
     }
 
     /// Sets every argument, each from a pointer to its value; for local memory, to its size.
@@ -110,6 +74,8 @@ impl Kernel {
             count == 0 || !values.is_null(),
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
         )?;
+        let mut state = self.state();
+        let arguments = Arc::make_mut(&mut state.arguments);
         for (index, argument) in self.info.arguments.iter().enumerate() {
             // SAFETY: the array has a pointer for each argument, and a value that is not null the bytes of its argument's
             // type, which for local memory is `usize`; neither need be aligned.
@@ -120,7 +86,7 @@ impl Kernel {
                     Argument::Local => Some(value.cast::<usize>().read_unaligned()),
                     _ => None,
                 };
-                self.set_argument(index, size, value)?;
+                arguments.set(&self.info, index, size, value)?;
             }
         }
         Ok(())
@@ -137,11 +103,13 @@ impl Kernel {
             .local_memory()
             .saturating_add(self.limits.local_memory);
         if needed > most {
-            describe(&format!(
-                "a work-group of the kernel {} needs {needed} bytes of local memory, and the device has {most}",
-                self.info.name
+            let name = &self.info.name;
+            return Err(described(
+                sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+                format_args!(
+                    "a work-group of the kernel {name} needs {needed} bytes of local memory, and the device has {most}"
+                ),
             ));
-            return Err(sys::ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
         }
         Ok(most - needed)
     }

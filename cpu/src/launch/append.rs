@@ -8,7 +8,7 @@ use level_zero_sys::extensions;
 
 use super::Launch;
 use crate::abi::entry::Chain;
-use crate::abi::result::{ZeResult, describe};
+use crate::abi::result::{ZeResult, described};
 use crate::command_list::{Events, KernelList};
 use crate::engine::Order;
 use crate::kernel::Kernel;
@@ -23,29 +23,38 @@ pub fn dimensions(groups: &Groups) -> [u32; 3] {
     [groups.groupCountX, groups.groupCountY, groups.groupCountZ]
 }
 
-/// `zeCommandListAppendLaunchKernel` and, with a chain of extensions, `...WithParameters`.
+/// `zeCommandListAppendLaunchKernel`.
 pub fn append(
     KernelList(list): KernelList,
+    kernel: Arc<Kernel>,
+    groups: &Groups,
+    events: Events,
+) -> ZeResult {
+    let launch = Launch::capture(&kernel, dimensions(groups))?;
+    events.append(&list, launch, Order::Unordered)
+}
+
+/// `zeCommandListAppendLaunchKernelWithParameters`, which are a chain of extensions.
+pub fn append_with_parameters(
+    list: KernelList,
     kernel: Arc<Kernel>,
     groups: &Groups,
     next: Chain,
     events: Events,
 ) -> ZeResult {
-    let groups = dimensions(groups);
     check_extensions(&next, groups)?;
-    events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
+    append(list, kernel, groups, events)
 }
 
 /// `zeCommandListAppendLaunchCooperativeKernel`: all groups are guaranteed to run concurrently.
 pub fn append_cooperative(
-    KernelList(list): KernelList,
+    list: KernelList,
     kernel: Arc<Kernel>,
     groups: &Groups,
     events: Events,
 ) -> ZeResult {
-    let groups = dimensions(groups);
     check_cooperative(groups)?;
-    events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
+    append(list, kernel, groups, events)
 }
 
 /// `zeCommandListAppendLaunchKernelWithArguments`: sets the group size and every argument, then launches.
@@ -54,7 +63,7 @@ pub fn append_cooperative(
 /// `values` must refer to as many pointers as the kernel has arguments, each one null or valid for
 /// the argument's type. For local memory it is the size itself, as a `size_t` that the pointer refers to.
 pub unsafe fn append_with_arguments(
-    KernelList(list): KernelList,
+    list: KernelList,
     kernel: Arc<Kernel>,
     groups: Groups,
     group: extensions::ze_group_size_t,
@@ -65,13 +74,11 @@ pub unsafe fn append_with_arguments(
     kernel.set_group([group.groupSizeX, group.groupSizeY, group.groupSizeZ])?;
     // SAFETY: the caller vouches for the values.
     unsafe { kernel.set_arguments(values) }?;
-    let groups = dimensions(&groups);
-    check_extensions(&next, groups)?;
-    events.append(&list, Launch::capture(&kernel, groups)?, Order::Unordered)
+    append_with_parameters(list, kernel, &groups, next, events)
 }
 
 /// Checks the chain of a launch, of which only the cooperative descriptor is supported.
-fn check_extensions(next: &Chain, groups: [u32; 3]) -> ZeResult {
+fn check_extensions(next: &Chain, groups: &Groups) -> ZeResult {
     for link in next.links() {
         let extension = link.input::<Cooperative>();
         let extension = extension.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
@@ -83,14 +90,14 @@ fn check_extensions(next: &Chain, groups: [u32; 3]) -> ZeResult {
 }
 
 /// Checks that so many groups are guaranteed to run concurrently.
-fn check_cooperative(groups: [u32; 3]) -> ZeResult {
-    let total = groups
+fn check_cooperative(groups: &Groups) -> ZeResult {
+    let total = dimensions(groups)
         .iter()
         .map(|&count| u128::from(count))
         .product::<u128>();
     if total > u128::from(crate::kernel::COOPERATIVE_GROUPS) {
-        describe("more groups than zeKernelSuggestMaxCooperativeGroupCount allows");
-        return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        let text = "more groups than zeKernelSuggestMaxCooperativeGroupCount allows";
+        return Err(described(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, text));
     }
     Ok(())
 }

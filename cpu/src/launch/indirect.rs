@@ -8,12 +8,10 @@ use smallvec::SmallVec;
 use super::Launch;
 use super::append::{Groups, dimensions};
 use super::native::enqueue;
-use crate::abi::arguments::input_array;
 use crate::abi::result::{ZeResult, ensure};
 use crate::check::{DeviceCode, Uses};
 use crate::command_list::{Events, KernelList};
 use crate::engine::{Enqueued, Kind, Operation, Order, Pins};
-use crate::handle::resolve;
 use crate::kernel::Kernel;
 use crate::memory::Span;
 use crate::opencl::{self, Queue};
@@ -69,14 +67,11 @@ impl Operation for Indirect {
 
     fn pin(&self) -> ZeResult<Pins> {
         let mut pins = Pins::new();
-        for span in self
-            .count
-            .iter()
-            .chain(self.launches.iter().map(|it| &it.groups))
-        {
-            pins.extend(span.pin()?);
+        if let Some(count) = &self.count {
+            pins.extend(count.pin()?);
         }
         for it in &self.launches {
+            pins.extend(it.groups.pin()?);
             pins.extend(it.launch.pin()?);
         }
         Ok(pins)
@@ -126,24 +121,17 @@ pub fn append_indirect(
 }
 
 /// `zeCommandListAppendLaunchMultipleKernelsIndirect`.
-///
-/// # Safety
-/// `kernels` must be null or have `most` entries.
-pub unsafe fn append_multiple_indirect(
+pub fn append_multiple_indirect(
     KernelList(list): KernelList,
-    most: u32,
-    kernels: *mut sys::ze_kernel_handle_t,
+    kernels: Vec<Arc<Kernel>>,
     count: *const u32,
     groups: *const Groups,
     events: Events,
 ) -> ZeResult {
-    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-    ensure(!kernels.is_null() && !groups.is_null(), null)?;
-    // SAFETY: the caller vouches for the array.
-    let kernels = unsafe { input_array(kernels.cast_const(), most, null)? };
-    let launches = kernels.iter().enumerate().map(|(index, kernel)| {
-        Launched::new(&resolve::<Kernel>(*kernel)?, groups.wrapping_add(index))
-    });
+    ensure(!groups.is_null(), sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    let launches = (0..).zip(&kernels);
+    let launches =
+        launches.map(|(index, kernel)| Launched::new(kernel, groups.wrapping_add(index)));
     let launches = launches.collect::<ZeResult<_>>()?;
     let operation = Indirect {
         launches,

@@ -6,7 +6,7 @@ mod mutable;
 mod native;
 mod operation;
 
-pub use append::{append, append_cooperative, append_with_arguments};
+pub use append::{append, append_cooperative, append_with_arguments, append_with_parameters};
 pub use indirect::{append_indirect, append_multiple_indirect};
 pub use mutable::{update, update_kernels};
 pub use operation::Launch;

@@ -14,12 +14,11 @@ use level_zero_sys::extensions::{
 use super::Launch;
 use super::append::dimensions;
 use super::operation::range;
-use crate::abi::arguments::{Link, input, input_array};
-use crate::abi::entry::In;
+use crate::abi::arguments::{Link, input_array};
+use crate::abi::entry::{In, check};
 use crate::abi::result::{ZeResult, ensure};
 use crate::command_list::CommandList;
 use crate::engine::Operation;
-use crate::handle::resolve;
 use crate::kernel::Kernel;
 use crate::opencl::Range;
 
@@ -44,7 +43,7 @@ unsafe fn change(list: &CommandList, link: Link<'_>) -> ZeResult {
         })
     } else if let Some(it) = link.input::<GroupCount>() {
         // SAFETY: the caller vouches for the pointer.
-        let groups = dimensions(unsafe { input(it.pGroupCount) }?);
+        let groups = dimensions(unsafe { check(it.pGroupCount) }?);
         let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_COUNT;
         list.change(it.commandId, flags, |operation| {
             launch(operation)?.with_groups(groups)
@@ -82,12 +81,11 @@ pub unsafe fn update_kernels(
     let (ids, kernels) = unsafe {
         (
             input_array(ids.cast_const(), count, null)?,
-            input_array(kernels.cast_const(), count, null)?,
+            check::<_, Vec<Arc<Kernel>>>((count, kernels))?,
         )
     };
     let flags = extensions::ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION;
     for (id, kernel) in ids.iter().zip(kernels) {
-        let kernel = resolve::<Kernel>(*kernel)?;
         list.change(*id, flags, |operation| {
             launch(operation)?.with_kernel(&kernel)
         })?;

@@ -38,9 +38,7 @@ pub fn enqueue<L: FnOnce(&Queue) -> ZeResult<Option<opencl::Event>>>(
     queue: usize,
     launches: impl IntoIterator<Item = L>,
 ) -> Enqueued {
-    if check::is_on() {
-        check::kernel_begins();
-    }
+    check::kernel_begins();
     let mut launched: Option<InFlight> = None;
     let outcome = queue_of(&QUEUES[queue % NATIVE_QUEUES]).and_then(|queue| {
         launches.into_iter().try_for_each(|launch| {
@@ -55,12 +53,12 @@ pub fn enqueue<L: FnOnce(&Queue) -> ZeResult<Option<opencl::Event>>>(
             Ok(())
         })
     });
-    if launched.is_none() && check::is_on() {
+    if launched.is_none() {
         check::kernel_ends();
     }
     Enqueued {
         event: launched.map(|launched| Arc::new(launched) as Arc<dyn NativeEvent>),
-        fault: outcome.err(),
+        outcome,
     }
 }
 
@@ -69,9 +67,7 @@ struct Ends;
 
 impl Observer for Ends {
     fn ended(key: u64, outcome: Result<(), opencl::Error>) {
-        if check::is_on() {
-            check::kernel_ends();
-        }
+        check::kernel_ends();
         ended(key, outcome.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN));
     }
 }
@@ -79,7 +75,7 @@ impl Observer for Ends {
 impl NativeEvent for InFlight {
     fn watch(&self, key: u64) -> bool {
         let registered = self.event.on_complete::<Ends>(key);
-        if registered.is_err() && check::is_on() {
+        if registered.is_err() {
             check::kernel_ends();
         }
         registered.is_ok()

@@ -6,7 +6,7 @@ use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use super::native::enqueue;
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::check::Uses;
 use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::kernel::{Arguments, Kernel};
@@ -41,11 +41,9 @@ impl Launch {
     pub fn capture(kernel: &Arc<Kernel>, groups: [u32; 3]) -> ZeResult<Self> {
         let (arguments, group, offset) = kernel.launch_state();
         if let Err(index) = arguments.values(0) {
-            describe(&format!(
-                "argument {index} of the kernel {} has not been set",
-                kernel.info.name
-            ));
-            return Err(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
+            let name = &kernel.info.name;
+            let text = format_args!("argument {index} of the kernel {name} has not been set");
+            return Err(described(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, text));
         }
         let group = group.map(|size| size as usize);
         Self::new(kernel, arguments, range(groups, group, offset)?)

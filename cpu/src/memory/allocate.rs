@@ -7,9 +7,8 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use rustix::mm::{MsyncFlags, msync};
 
-use super::allocation::Allocation;
+use super::allocation::{Allocation, Request, next_id};
 use super::backing::{Backing, Record};
-use super::request::{Request, next_id};
 use super::share::Reserved;
 use super::{accounting, map};
 use crate::check::Properties;

@@ -1,22 +1,52 @@
 //! Allocations, and the pins that keep one alive while commands use it.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use level_zero_sys as sys;
 
 use super::backing::{Backing, Export, Form, Record};
 use super::indirect::{self, Indirect};
 use super::pins::PinCount;
-use super::request::Request;
-use super::share::Reserved;
+use super::share::{Reserved, Share};
 use crate::abi::result::ZeResult;
 use crate::check::Watch;
+
+/// The properties of a new allocation.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Size in bytes, not 0.
+    pub size: usize,
+    /// A power of two up to [`MAX_ALIGNMENT`](super::MAX_ALIGNMENT), or 0 for the least.
+    pub alignment: usize,
+    /// Host, device or shared.
+    pub kind: sys::ze_memory_type_t,
+    /// The id of the context that owns it.
+    pub context: u64,
+    /// Whether the host can access it on a GPU with memory of its own; this only counts for the checker.
+    pub host_access: bool,
+    /// The handle of the device that it is allocated for, or 0. This module does not use it.
+    pub device: u64,
+    /// The share of the machine's memory that it is taken from.
+    pub share: Option<&'static Share>,
+    /// Whether it may be exported as a file descriptor, which then shows it from its beginning, also under the checker.
+    pub exportable: bool,
+}
+
+/// An id that is unique among the process's past and present allocations.
+pub fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 /// An allocation. Its memory is freed with the last reference.
 pub struct Allocation {
     backing: Backing,
-    id: u64,
-    request: Request,
+    /// An id that is unique among the process's past and present allocations.
+    pub id: u64,
+    /// What it was asked for with.
+    pub request: Request,
     /// The submitted commands that use it.
     pins: PinCount,
     /// The bytes that it takes; none of memory of another process or file.
@@ -40,45 +70,20 @@ impl Allocation {
         }
     }
 
-    /// Whether it was allocated to be exported as a file descriptor.
-    pub fn is_exportable(&self) -> bool {
-        self.request.exportable
-    }
-
     /// Address of the first byte.
     pub fn base(&self) -> usize {
         self.backing.address()
     }
 
-    /// Size in bytes, as asked for.
-    pub fn size(&self) -> usize {
-        self.request.size
+    /// Its bytes.
+    pub fn bytes(&self) -> Range<usize> {
+        self.base()..self.base() + self.request.size
     }
 
     /// The page size that its properties report. SYCL's pools ask for that of one allocation, and take every allocation to begin
     /// at a multiple of it.
     pub fn page_size(&self) -> usize {
         self.backing.granularity()
-    }
-
-    /// Host, device or shared.
-    pub fn kind(&self) -> sys::ze_memory_type_t {
-        self.request.kind
-    }
-
-    /// An id that is unique among the process's past and present allocations.
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// The id of the context that owns it.
-    pub fn context(&self) -> u64 {
-        self.request.context
-    }
-
-    /// The handle of the device that it was allocated for, or 0.
-    pub fn device(&self) -> u64 {
-        self.request.device
     }
 
     /// The checker's side of it, when the checker is on.

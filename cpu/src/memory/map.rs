@@ -23,7 +23,7 @@ static END: AtomicUsize = AtomicUsize::new(0);
 pub fn insert(allocation: Arc<Allocation>) {
     // Relaxed: a thread that was given a pointer into the allocation comes after the one that made it.
     LOWEST.fetch_min(allocation.base(), Ordering::Relaxed);
-    END.fetch_max(allocation.base() + allocation.size(), Ordering::Relaxed);
+    END.fetch_max(allocation.bytes().end, Ordering::Relaxed);
     LIVE.write().insert(allocation.base(), allocation);
 }
 
@@ -38,15 +38,15 @@ pub fn find_with<T>(address: usize, get: impl FnOnce(&Arc<Allocation>) -> T) -> 
         return None;
     }
     let live = LIVE.read();
-    let (base, allocation) = live.range(..=address).next_back()?;
-    (address - base < allocation.size()).then(|| get(allocation))
+    let (_, allocation) = live.range(..=address).next_back()?;
+    (address < allocation.bytes().end).then(|| get(allocation))
 }
 
 /// Whether an allocation has any of these addresses.
 pub fn overlaps(addresses: &Range<usize>) -> bool {
     let live = LIVE.read();
     let last = live.range(..addresses.end).next_back();
-    last.is_some_and(|(base, allocation)| base + allocation.size() > addresses.start)
+    last.is_some_and(|(_, allocation)| allocation.bytes().end > addresses.start)
 }
 
 /// Removes the allocation that begins at `base`, if `accept` returns true for it.
@@ -59,7 +59,7 @@ pub fn remove(base: usize, accept: impl FnOnce(&Allocation) -> bool) -> Option<A
 /// Removes every allocation of a context.
 pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
     LIVE.write()
-        .extract_if(.., |_, allocation| allocation.context() == context)
+        .extract_if(.., |_, allocation| allocation.request.context == context)
         .map(|it| it.1)
         .collect()
 }
@@ -68,9 +68,10 @@ pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
 pub fn pages() -> Vec<Range<usize>> {
     let live = LIVE.read();
     let mut ranges: Vec<Range<usize>> = Vec::new();
-    for (base, allocation) in live.iter().filter(|(_, it)| it.is_own()) {
-        let start = base / PAGE * PAGE;
-        let end = (base + allocation.size()).next_multiple_of(PAGE);
+    for allocation in live.values().filter(|it| it.is_own()) {
+        let bytes = allocation.bytes();
+        let start = bytes.start / PAGE * PAGE;
+        let end = bytes.end.next_multiple_of(PAGE);
         match ranges.last_mut() {
             Some(last) if start <= last.end => last.end = last.end.max(end),
             _ => ranges.push(start..end),

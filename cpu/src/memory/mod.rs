@@ -11,45 +11,28 @@ mod backing;
 mod indirect;
 mod map;
 mod pins;
-mod request;
 mod room;
 mod share;
 mod span;
 mod touched;
 
+use zeusm_process::AtFork;
+
 pub use allocate::{adopt, allocate, import, import_file};
-pub use allocation::{Allocation, Pin};
+pub use allocation::{Allocation, Pin, Request, next_id};
 pub use backing::{
     Export, MAX_ALIGNMENT, Mapping, Part, Record, ShareError, can_be_exported, exports,
     is_memory_file, memory_file, own_memory_file, reopen,
 };
 pub use map::{find, remove, remove_context};
-pub use request::{Request, next_id};
 pub use share::{Reserved, Share};
 pub use span::Span;
 pub use touched::count_file;
 
 pub use crate::system::PAGE;
 
-/// Blocks allocation, free and export in other threads until this thread calls [`parent`] or [`child`].
-///
-/// Lock order: the map, the arenas, the export table.
-pub fn prepare() {
-    map::at_fork().prepare();
-    backing::at_fork().prepare();
-    exports::prepare();
-}
-
-/// Undoes [`prepare`], in the parent.
-pub fn parent() {
-    exports::parent();
-    backing::at_fork().parent();
-    map::at_fork().parent();
-}
-
-/// Undoes [`prepare`], in the child, and replaces memory that the parent shares with other processes by private copies.
-pub fn child() {
-    exports::child();
-    backing::at_fork().parent();
-    map::at_fork().parent();
+/// What a fork holds, in the order in which threads lock it: the map, the arenas, and the export table, whose memory a child replaces by
+/// private copies.
+pub fn at_fork() -> [&'static dyn AtFork; 3] {
+    [map::at_fork(), backing::at_fork(), exports::at_fork()]
 }

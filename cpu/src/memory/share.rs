@@ -24,15 +24,7 @@ impl Share {
 
     /// Accounts for `size` bytes; `false`, with nothing accounted for, when the share or its whole does not have them.
     pub fn reserve(&self, size: usize) -> bool {
-        let more = |before: u64| {
-            before
-                .checked_add(size as u64)
-                .filter(|after| *after <= self.limit)
-        };
-        let added = self
-            .allocated
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        if added.is_err() {
+        if !add_to(&self.allocated, size as u64, self.limit) {
             return false;
         }
         let fits = self.whole.is_none_or(|whole| whole.reserve(size));
@@ -68,10 +60,13 @@ pub fn allocated() -> u64 {
 
 /// Adds to [`allocated`], up to `ceiling`.
 pub fn add(size: u64, ceiling: u64) -> bool {
+    add_to(&ALLOCATED, size, ceiling)
+}
+
+fn add_to(count: &AtomicU64, size: u64, ceiling: u64) -> bool {
     let more = |before: u64| before.checked_add(size).filter(|after| *after <= ceiling);
-    ALLOCATED
-        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-        .is_ok()
+    let added = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    added.is_ok()
 }
 
 /// Bytes that were granted, of the machine and of a device's share of it, which their owner gives back when it drops them.

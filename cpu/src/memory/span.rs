@@ -36,7 +36,7 @@ impl Span {
             .checked_add(length)
             .ok_or(sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
         let found = map::find_with(address, |allocation| {
-            let allocation_end = allocation.base() + allocation.size();
+            let allocation_end = allocation.bytes().end;
             // The first and the last page of the program's may have other memory of the program, too.
             let is_other = end > allocation_end && allocation.is_of_program();
             (!is_other).then(|| (Arc::downgrade(allocation), allocation_end))

@@ -80,17 +80,8 @@ impl Module {
         Self::new(units, kernels, binary, program)
     }
 
-    /// A module from the device's own code.
-    pub(super) fn load(
-        job: Job,
-        kernels: Vec<spirv::Kernel>,
-        binary: Vec<u8>,
-    ) -> Result<Self, Failure> {
-        let program = load(&binary)?;
-        Self::new(job, kernels, binary, program)
-    }
-
-    fn new(
+    /// A module of its code, which is loaded as `program`.
+    pub(super) fn new(
         job: Job,
         kernels: Vec<spirv::Kernel>,
         binary: Vec<u8>,
@@ -110,7 +101,8 @@ impl Module {
     }
 }
 
-fn load(binary: &[u8]) -> Result<Program, Failure> {
+/// Loads the device's own code.
+pub(super) fn load(binary: &[u8]) -> Result<Program, Failure> {
     let runtime = Runtime::get().map_err(Failure::Unavailable)?;
     Program::load(runtime, binary).map_err(Failure::Refused)
 }

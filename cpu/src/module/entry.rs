@@ -9,14 +9,14 @@ use super::build::{Constant, Source};
 use super::built::Module;
 use super::flags;
 use super::log::BuildLog;
-use crate::abi::arguments::{input, input_array};
-use crate::abi::entry::In;
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::arguments::input_array;
+use crate::abi::entry::{In, check};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::abi::strictness::is_strict;
 use crate::compiler::Failure;
 use crate::context::Context;
 use crate::device::Device;
-use crate::handle::{register, resolve, retire};
+use crate::handle::{hand_out, resolve, retire};
 
 /// `zeModuleCreate`.
 pub fn create(
@@ -38,13 +38,11 @@ pub fn create(
     match built {
         Ok(built) => {
             BuildLog::hand_out(String::new(), log)?;
-            *module = register(Arc::new(built))?;
-            Ok(())
+            hand_out(built, module)
         }
         Err(failure) => {
-            describe(&failure.to_string());
-            BuildLog::hand_out(failure.to_string(), log)?;
-            Err(match failure {
+            let text = failure.to_string();
+            let code = match failure {
                 // SYCL retries after this code only: it keeps any other failure of a module for the life of the process.
                 Failure::Interrupted => sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
                 // SYCL shows the log for this code only, and the log says what to install.
@@ -53,7 +51,10 @@ pub fn create(
                     sys::ZE_RESULT_ERROR_INVALID_NATIVE_BINARY
                 }
                 _ => sys::ZE_RESULT_ERROR_MODULE_BUILD_FAILURE,
-            })
+            };
+            let code = described(code, &text);
+            BuildLog::hand_out(text, log)?;
+            Err(code)
         }
     }
 }
@@ -114,11 +115,8 @@ unsafe fn source<'a>(
 ) -> ZeResult<Source<'a>> {
     // SAFETY: the caller vouches for the pointers.
     unsafe {
-        let text = if text.is_null() {
-            c""
-        } else {
-            CStr::from_ptr(text)
-        };
+        let text: Option<&CStr> = check(text)?;
+        let text = text.unwrap_or_default();
         Ok(Source {
             code: code(start, size)?,
             options: flags::options(&text.to_string_lossy()),
@@ -147,12 +145,12 @@ unsafe fn code<'a>(start: *const u8, size: usize) -> ZeResult<&'a [u8]> {
 /// # Safety
 /// `pointer` must be null or valid, and so must be the arrays it names.
 unsafe fn read_constants(pointer: *const sys::ze_module_constants_t) -> ZeResult<Vec<Constant>> {
-    if pointer.is_null() {
-        return Ok(Vec::new());
-    }
     // SAFETY: the caller vouches for the pointers.
     unsafe {
-        let constants = input(pointer)?;
+        let constants: Option<&sys::ze_module_constants_t> = check(pointer)?;
+        let Some(constants) = constants else {
+            return Ok(Vec::new());
+        };
         let (count, null) = (
             constants.numConstants,
             sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER,
@@ -171,25 +169,15 @@ unsafe fn read_constants(pointer: *const sys::ze_module_constants_t) -> ZeResult
 pub fn destroy(module: sys::ze_module_handle_t) -> ZeResult {
     // The table has one reference, this call another one, and each kernel one.
     if is_strict() && Arc::strong_count(&resolve::<Module>(module)?) > 2 {
-        describe("the module still has kernels; destroy those first");
-        return Err(sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
+        return Err(described(
+            sys::ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
+            "the module still has kernels; destroy those first",
+        ));
     }
     retire::<Module>(module).map(drop)
 }
 
 /// `zeModuleDynamicLink`: a module with an import that it does not define fails to build, so there is nothing to do.
-///
-/// # Safety
-/// `modules` must be null or hold `count` handles.
-pub unsafe fn link(
-    count: u32,
-    modules: *mut sys::ze_module_handle_t,
-    log: Option<&mut sys::ze_module_build_log_handle_t>,
-) -> ZeResult {
-    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-    // SAFETY: the caller vouches for the handles.
-    unsafe { input_array(modules.cast_const(), count, null) }?
-        .iter()
-        .try_for_each(|module| resolve::<Module>(*module).map(drop))?;
+pub fn link(_: Vec<Arc<Module>>, log: Option<&mut sys::ze_module_build_log_handle_t>) -> ZeResult {
     BuildLog::hand_out(String::new(), log)
 }

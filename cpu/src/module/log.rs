@@ -1,12 +1,12 @@
 //! Build logs.
 
-use std::ffi::c_char;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 
-use crate::abi::result::{ZeResult, ensure};
-use crate::handle::{object, register, retire};
+use crate::abi::entry::Bytes;
+use crate::abi::result::ZeResult;
+use crate::handle::{hand_out, object};
 
 object!(BuildLog, sys::_ze_module_build_log_handle_t, ModuleBuildLog);
 
@@ -19,42 +19,11 @@ impl BuildLog {
         text: String,
         place: Option<&mut sys::ze_module_build_log_handle_t>,
     ) -> ZeResult {
-        if let Some(place) = place {
-            *place = register(Arc::new(Self(text)))?;
-        }
-        Ok(())
+        place.map_or(Ok(()), |place| hand_out(Self(text), place))
     }
-}
-
-/// `zeModuleBuildLogDestroy`.
-pub fn destroy(log: sys::ze_module_build_log_handle_t) -> ZeResult {
-    retire::<BuildLog>(log).map(drop)
 }
 
 /// `zeModuleBuildLogGetString`.
-///
-/// # Safety
-/// `place` must be null or have room for `*size` bytes.
-pub unsafe fn text(log: Arc<BuildLog>, size: &mut usize, place: *mut c_char) -> ZeResult {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { copy_text(&log.0, size, place) }
-}
-
-/// Copies a text to the caller as a C string, after its size with the terminating null.
-///
-/// # Safety
-/// `place` must be null or have room for `*size` bytes.
-pub unsafe fn copy_text(text: &str, size: &mut usize, place: *mut c_char) -> ZeResult {
-    let room = *size;
-    *size = text.len() + 1;
-    if place.is_null() || room == 0 {
-        return Ok(());
-    }
-    ensure(room > text.len(), sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-    // SAFETY: there is room for the text and its null; the two do not overlap, as the text is ours.
-    unsafe {
-        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), place, text.len());
-        place.add(text.len()).write(0);
-    }
-    Ok(())
+pub fn text(log: Arc<BuildLog>, place: Bytes<'_>) -> ZeResult {
+    place.write_text(&log.0)
 }

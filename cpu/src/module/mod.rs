@@ -15,7 +15,7 @@ pub use build::Source;
 pub use built::Module;
 pub use cache::{describe as describe_cache, read_settings as read_cache_settings};
 pub use entry::{create, destroy, link};
-pub use log::{BuildLog, copy_text, destroy as destroy_log, text as log_text};
+pub use log::{BuildLog, text as log_text};
 pub use query::{
     function_pointer, global_pointer, kernel_names, native_binary, properties as module_properties,
 };

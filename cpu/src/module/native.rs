@@ -4,6 +4,7 @@
 //! The bytes may come from an untrusted file, and contain machine code. A checksum detects a damaged file, and the
 //! names of device and compiler detect a binary for another device; neither protects against malicious code.
 
+use super::build::load;
 use super::built::Module;
 use super::sealed::{seal, unseal};
 use crate::compiler::{Failure, Job};
@@ -38,7 +39,8 @@ impl Module {
             let parsed = spirv::Module::parse(&unit.code).map_err(|why| refused(&why))?;
             kernels.extend(parsed.kernels);
         }
-        Self::load(job, kernels, binary)
+        let program = load(&binary)?;
+        Self::new(job, kernels, binary, program)
     }
 }
 

@@ -6,26 +6,13 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use super::built::Module;
-use crate::abi::arguments::enumerate;
-use crate::abi::entry::Out;
+use crate::abi::entry::{Bytes, Out, Room};
 use crate::abi::result::{ZeResult, ensure};
 
 /// `zeModuleGetKernelNames`; the names live as long as the module.
-///
-/// # Safety
-/// `count` must be null or valid; `names` must be null or have room for `*count` pointers.
-pub unsafe fn kernel_names(
-    module: Arc<Module>,
-    count: *mut u32,
-    names: *mut *const c_char,
-) -> ZeResult {
-    let all: Vec<*const c_char> = module
-        .kernels
-        .iter()
-        .map(|(name, _)| name.as_ptr())
-        .collect();
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { enumerate(count, names, &all) }
+pub fn kernel_names(module: Arc<Module>, names: Room<'_, *const c_char>) -> ZeResult {
+    let all = module.kernels.iter().map(|(name, _)| name.as_ptr());
+    names.fill(&all.collect::<Vec<_>>())
 }
 
 /// `zeModuleGetProperties`: no module has unresolved imports.
@@ -38,22 +25,11 @@ pub fn properties(
 }
 
 /// `zeModuleGetNativeBinary`.
-///
-/// # Safety
-/// `place` must be null or have room for `*size` bytes.
-pub unsafe fn native_binary(module: Arc<Module>, size: &mut usize, place: *mut u8) -> ZeResult {
+pub fn native_binary(module: Arc<Module>, place: Bytes<'_>) -> ZeResult {
     let native = module
         .to_native()
         .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-    let room = *size;
-    *size = native.len();
-    if place.is_null() {
-        return Ok(());
-    }
-    ensure(room >= native.len(), sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
-    // SAFETY: there is room for all bytes, and the caller's buffer does not overlap with ours.
-    unsafe { std::ptr::copy_nonoverlapping(native.as_ptr(), place, native.len()) };
-    Ok(())
+    place.write(&native)
 }
 
 /// `zeModuleGetGlobalPointer`.

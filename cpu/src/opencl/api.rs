@@ -59,7 +59,8 @@ macro_rules! functions {
         #[allow(non_snake_case)]
         pub struct Api {
             $(pub $function: <of::$kind as Optional>::Function,)+
-            library: Library,
+            /// Keeps the functions loaded.
+            _library: Library,
             path: PathBuf,
         }
 
@@ -79,7 +80,7 @@ macro_rules! functions {
                             fails: false,
                         })?
                     },)+
-                    library,
+                    _library: library,
                     path,
                 })
             }
@@ -95,6 +96,7 @@ functions! {
     clCreateContext: clCreateContext_t,
     clCreateProgramWithIL: clCreateProgramWithIL_t,
     clCreateProgramWithBinary: clCreateProgramWithBinary_t,
+    clSetProgramSpecializationConstant: clSetProgramSpecializationConstant_t,
     clBuildProgram: clBuildProgram_t,
     clCompileProgram: clCompileProgram_t,
     clLinkProgram: clLinkProgram_t,
@@ -131,19 +133,6 @@ impl Api {
     /// The library's file, where the path is a bare name, too.
     pub fn file(&self) -> Option<PathBuf> {
         maps::file_at(self.clCreateContext as usize)
-    }
-
-    /// A function that OpenCL 2.2 added; older libraries do not export it.
-    pub fn set_program_specialization_constant(
-        &self,
-    ) -> Option<<of::clSetProgramSpecializationConstant_t as Optional>::Function> {
-        // SAFETY: opencl-sys gives the function of this name this type.
-        unsafe {
-            self.library
-                .get(c"clSetProgramSpecializationConstant")
-                .ok()
-                .map(|found| *found)
-        }
     }
 
     /// The address of a platform's extension function.

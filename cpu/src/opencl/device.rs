@@ -94,11 +94,11 @@ impl Candidate {
     /// Every CPU device of every platform.
     pub fn all(api: &Api) -> Vec<Self> {
         let mut found = Vec::new();
-        for platform in listed(|count, platforms, total| {
+        for platform in listed(std::ptr::null_mut(), |count, platforms, total| {
             // SAFETY: the pointers are a buffer of `count` handles and a place for the total.
             unsafe { (api.clGetPlatformIDs)(count, platforms, total) }
         }) {
-            let devices = listed(|count, devices, total| {
+            let devices = listed(std::ptr::null_mut(), |count, devices, total| {
                 // SAFETY: as above; the platform is one of the library's.
                 unsafe {
                     (api.clGetDeviceIDs)(platform, cl::CL_DEVICE_TYPE_CPU, count, devices, total)
@@ -109,24 +109,24 @@ impl Candidate {
         found
     }
 
-    /// The bytes of a property; empty when the query fails.
-    fn query(self, api: &Api, what: cl_device_info) -> Vec<u8> {
-        // SAFETY: `get` asks for the size first, and the buffer has it.
-        info(|size, value, needed| unsafe {
+    /// The bytes of a property; `None` when the query fails.
+    pub fn query(self, api: &Api, what: cl_device_info) -> Option<Vec<u8>> {
+        // SAFETY: `try_info` asks for the size first, and the buffer has it.
+        try_info(|size, value, needed| unsafe {
             (api.clGetDeviceInfo)(self.device, what, size, value, needed)
         })
     }
 
     fn text(self, api: &Api, what: cl_device_info) -> String {
-        text(&self.query(api, what))
+        text(&self.query(api, what).unwrap_or_default())
     }
 
     fn number(self, api: &Api, what: cl_device_info) -> u64 {
-        number(&self.query(api, what))
+        number(&self.query(api, what).unwrap_or_default())
     }
 
     fn sizes(self, api: &Api, what: cl_device_info) -> Vec<usize> {
-        sizes(&self.query(api, what))
+        sizes(&self.query(api, what).unwrap_or_default())
     }
 
     /// Reads all properties; a query that the device does not support gives 0 or an empty value.
@@ -199,26 +199,29 @@ fn spirv_version(text: &str) -> (u16, u16) {
     versions.max().unwrap_or((0, 0))
 }
 
-/// Handles that OpenCL lists by count; empty when the call fails, as it does again without a count.
-fn listed<T>(mut call: impl FnMut(u32, *mut *mut T, *mut u32) -> i32) -> Vec<*mut T> {
+/// What OpenCL lists by count, in place of copies of `blank`; empty when the call fails, as it does again without a count.
+pub fn listed<T: Clone>(blank: T, mut call: impl FnMut(u32, *mut T, *mut u32) -> i32) -> Vec<T> {
     let mut count = 0;
     call(0, std::ptr::null_mut(), &raw mut count);
-    let mut handles = vec![std::ptr::null_mut(); count as usize];
-    if call(count, handles.as_mut_ptr(), std::ptr::null_mut()) != cl::CL_SUCCESS {
-        handles.clear();
+    let mut all = vec![blank; count as usize];
+    if call(count, all.as_mut_ptr(), std::ptr::null_mut()) != cl::CL_SUCCESS {
+        all.clear();
     }
-    handles
+    all
 }
 
-/// The bytes of an information query: first the size, then the value; empty when it fails, as it does again without a size.
-pub fn info(mut call: impl FnMut(usize, *mut c_void, *mut usize) -> i32) -> Vec<u8> {
+/// The bytes of an information query; empty when it fails.
+pub fn info(call: impl FnMut(usize, *mut c_void, *mut usize) -> i32) -> Vec<u8> {
+    try_info(call).unwrap_or_default()
+}
+
+/// The same: first the size, then the value. Without a size, the second call fails, too.
+fn try_info(mut call: impl FnMut(usize, *mut c_void, *mut usize) -> i32) -> Option<Vec<u8>> {
     let mut size = 0;
     call(0, std::ptr::null_mut(), &raw mut size);
     let mut bytes = vec![0_u8; size];
-    if call(size, bytes.as_mut_ptr().cast(), std::ptr::null_mut()) != cl::CL_SUCCESS {
-        bytes.clear();
-    }
-    bytes
+    let code = call(size, bytes.as_mut_ptr().cast(), std::ptr::null_mut());
+    (code == cl::CL_SUCCESS).then_some(bytes)
 }
 
 /// A string as OpenCL gives it, without the null at its end.

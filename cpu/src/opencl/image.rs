@@ -6,6 +6,7 @@ use std::ptr;
 use opencl_sys as cl;
 use opencl_sys::{cl_image_format, cl_mem, cl_mem_object_type};
 
+use super::device::listed;
 use super::owned::Owned;
 use super::quiesce::Call;
 use super::{Error, Runtime};
@@ -157,7 +158,7 @@ impl Runtime {
         let Ok(_call) = Call::begin() else {
             return false;
         };
-        let list = |room: u32, formats: *mut cl_image_format, count: *mut u32| {
+        let formats = listed(format, |room, formats, count| {
             // SAFETY: the formats are null or a buffer of `room`, and the count is null or a place.
             unsafe {
                 (self.api.clGetSupportedImageFormats)(
@@ -169,14 +170,10 @@ impl Runtime {
                     count,
                 )
             }
-        };
-        let mut count = 0;
-        list(0, ptr::null_mut(), &raw mut count);
-        let mut formats = vec![format; count as usize];
-        list(count, formats.as_mut_ptr(), ptr::null_mut()) == cl::CL_SUCCESS
-            && formats.iter().any(|found| {
-                found.image_channel_order == format.image_channel_order
-                    && found.image_channel_data_type == format.image_channel_data_type
-            })
+        });
+        formats.iter().any(|found| {
+            found.image_channel_order == format.image_channel_order
+                && found.image_channel_data_type == format.image_channel_data_type
+        })
     }
 }

@@ -66,14 +66,7 @@ impl Program {
         };
         let program = Self::created(runtime, "clCreateProgramWithIL", raw, status)?;
         for (id, value) in &unit.specialisation {
-            let missing = Error {
-                operation: "clSetProgramSpecializationConstant",
-                code: cl::CL_INVALID_OPERATION,
-            };
-            let set = runtime
-                .api
-                .set_program_specialization_constant()
-                .ok_or(missing)?;
+            let set = runtime.api.clSetProgramSpecializationConstant;
             // SAFETY: the value has the size that is given with it.
             let code = unsafe { set(raw, *id, value.len(), value.as_ptr().cast()) };
             Error::check("clSetProgramSpecializationConstant", code)?;

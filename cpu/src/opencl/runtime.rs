@@ -143,19 +143,9 @@ impl Runtime {
         })
     }
 
-    /// `clGetDeviceInfo` of the device.
-    ///
-    /// # Safety
-    /// `value` is null or has room for `size` bytes; `needed` is null or valid.
-    pub unsafe fn device_info(
-        &self,
-        kind: cl::cl_device_info,
-        size: usize,
-        value: *mut c_void,
-        needed: *mut usize,
-    ) -> cl_int {
-        // SAFETY: the caller vouches for the pointers.
-        unsafe { (self.api.clGetDeviceInfo)(self.device.device, kind, size, value, needed) }
+    /// `clGetDeviceInfo` of the device; `None` when that fails.
+    pub fn device_info(&self, kind: cl::cl_device_info) -> Option<Vec<u8>> {
+        self.device.query(&self.api, kind)
     }
 
     /// The library.

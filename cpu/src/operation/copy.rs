@@ -57,13 +57,8 @@ impl Operation for Copy {
     }
 
     fn pin(&self) -> ZeResult<Pins> {
-        let mut pins = Pins::new();
-        for span in [&self.to, &self.from] {
-            if let Some(pin) = span.pin()? {
-                pins.push(pin);
-            }
-        }
-        Ok(pins)
+        let pins = [self.to.pin()?, self.from.pin()?];
+        Ok(pins.into_iter().flatten().collect())
     }
 
     fn uses(&self) -> Uses {
@@ -88,13 +83,10 @@ impl Operation for Copy {
         let (offset, length) = self.split.part(part);
         let from = (self.from.address() + offset) as *const u8;
         let to = (self.to.address() + offset) as *mut u8;
-        if check::is_on() {
-            // SAFETY: as below.
-            unsafe { check::copying(from as usize, length, to as usize) };
-        }
         // SAFETY: the caller of the append vouches for both spans, as the specification demands; spans in an allocation
         // lie inside of it, and pins keep it alive.
         unsafe {
+            check::copying(from as usize, length, to as usize);
             if self.overlapping {
                 ptr::copy(from, to, length);
             } else if self.to.length() >= STREAM_COPIES_FROM {

@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 use crate::abi::result::ZeResult;
 use crate::engine::Signal;
 use crate::event::wait;
-use crate::handle::{object, resolve, retire};
+use crate::handle::{object, resolve};
 
 object!(Fence, sys::_ze_fence_handle_t, Fence);
 
@@ -44,11 +44,6 @@ impl Fence {
     pub fn signal(&self) -> Arc<Signal> {
         Arc::clone(&self.signal)
     }
-}
-
-/// `zeFenceDestroy`.
-pub fn destroy(fence: sys::ze_fence_handle_t) -> ZeResult {
-    retire::<Fence>(fence).map(drop)
 }
 
 /// `zeFenceHostSynchronize`, `timeout` in nanoseconds.

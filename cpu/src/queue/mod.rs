@@ -11,21 +11,19 @@ use zeusm_process::{ForkSafe, Mutex};
 use self::fence::Fence;
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::In;
-use crate::abi::result::{ZeResult, ensure};
-use crate::command_list::{Batch, QueueAttributes};
+use crate::abi::result::ZeResult;
+use crate::command_list::{Batch, CommandList, Submitter};
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
-use crate::engine::{Nothing, Order, Pins, Stream};
-use crate::handle::{Named, getters, object, register, retire};
-use crate::system::clock::Deadline;
+use crate::engine::{Nothing, Order, Pins};
+use crate::handle::{Named, getters, hand_out, object};
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
 
 /// A command queue.
 pub struct Queue {
-    stream: Stream,
+    submitter: Submitter,
     group: QueueGroup,
-    attributes: QueueAttributes,
     /// Held while lists are submitted, so that those of two threads do not mix.
     submission: ForkSafe<Mutex<()>>,
 }
@@ -38,49 +36,35 @@ pub fn create(
     queue: &mut sys::ze_command_queue_handle_t,
 ) -> ZeResult {
     let group = device::check_queue(&desc)?;
-    *queue = register(Arc::new(Queue {
-        stream: Stream::new(on.engine.as_ref(), desc.priority.into()),
+    let made = Queue {
+        submitter: Submitter::new(on, &desc),
         group,
-        attributes: (&*desc).into(),
         submission: ForkSafe::default(),
-    }))?;
-    Ok(())
-}
-
-/// `zeCommandQueueDestroy`; submitted commands are not affected.
-pub fn destroy(queue: sys::ze_command_queue_handle_t) -> ZeResult {
-    retire::<Queue>(queue).map(drop)
+    };
+    hand_out(made, queue)
 }
 
 /// `zeCommandQueueExecuteCommandLists`.
-///
-/// # Safety
-/// `lists` must be null or have `count` entries.
-pub unsafe fn execute(
+pub fn execute(
     Named(owner, queue): Named<Queue>,
-    count: u32,
-    lists: *mut sys::ze_command_list_handle_t,
+    lists: Vec<Arc<CommandList>>,
     fence: sys::ze_fence_handle_t,
 ) -> ZeResult {
-    // SAFETY: the caller vouches for the array.
-    let batch = unsafe { Batch::collect(owner.group, count, lists) }?;
+    let batch = Batch::collect(owner.group, &lists)?;
     let fence = if fence.is_null() {
         None
     } else {
         Some(Fence::of(fence, queue)?)
     };
     let submission = owner.submission.get().lock();
-    batch.submit(&owner.stream)?;
+    let stream = &owner.submitter.stream;
+    batch.submit(stream)?;
     if let Some(fence) = fence {
         let (order, waits, signal) = (Order::Barrier, SmallVec::new(), Some(fence.signal()));
-        let stream = &owner.stream;
         stream.submit(Arc::new(Nothing), Pins::new(), order, waits, signal);
     }
     drop(submission);
-    if owner.attributes.mode == sys::ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS {
-        owner.stream.synchronize(Deadline::Never)?;
-    }
-    Ok(())
+    owner.submitter.synchronize_if_synchronous()
 }
 
 /// `zeFenceCreate`.
@@ -91,25 +75,23 @@ pub fn create_fence(
 ) -> ZeResult {
     let signaled = sys::ZE_FENCE_FLAG_SIGNALED.0;
     check_flags(desc.flags, signaled)?;
-    *fence = register(Arc::new(Fence::new(queue, desc.flags & signaled != 0)))?;
-    Ok(())
+    hand_out(Fence::new(queue, desc.flags & signaled != 0), fence)
 }
 
 /// `zeCommandQueueSynchronize`, `timeout` in nanoseconds.
 pub fn synchronize(queue: Arc<Queue>, timeout: u64) -> ZeResult {
-    let done = queue.stream.synchronize(Deadline::after(timeout))?;
-    ensure(done, sys::ZE_RESULT_NOT_READY)
+    queue.submitter.synchronize(timeout)
 }
 
 getters! { Queue {
     /// `zeCommandQueueGetOrdinal`.
     ordinal: u32 = |queue| Ok(queue.group.ordinal());
     /// `zeCommandQueueGetIndex`.
-    index: u32 = |queue| Ok(queue.attributes.index);
+    index: u32 = |queue| Ok(queue.submitter.index);
     /// `zeCommandQueueGetFlags`.
-    creation_flags: u32 = |queue| Ok(queue.attributes.flags);
+    creation_flags: u32 = |queue| Ok(queue.submitter.flags);
     /// `zeCommandQueueGetMode`.
-    mode: sys::ze_command_queue_mode_t = |queue| Ok(queue.attributes.mode);
+    mode: sys::ze_command_queue_mode_t = |queue| Ok(queue.submitter.mode);
     /// `zeCommandQueueGetPriority`.
-    priority: sys::ze_command_queue_priority_t = |queue| Ok(queue.attributes.priority);
+    priority: sys::ze_command_queue_priority_t = |queue| Ok(queue.submitter.priority);
 }}

@@ -1,9 +1,11 @@
 //! Whether Ctrl-C waits for a thread that is in the runtime.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::mem::transmute;
+use std::ffi::{c_char, c_int, c_void};
+
+use super::library::symbol;
 
 type Object = *mut c_void;
+type State = unsafe extern "C" fn() -> Object;
 
 /// Whether this thread is Python's main one, has the GIL, and has a `SIGINT` that will raise `KeyboardInterrupt`. The signal stays.
 ///
@@ -25,20 +27,15 @@ unsafe fn pending() -> Option<bool> {
     // SAFETY: the first two functions may be called at any time, and the others by a thread with the GIL, whose own state is the
     // current one.
     unsafe {
-        let state = |name| {
-            Some(transmute::<Object, unsafe extern "C" fn() -> Object>(
-                symbol(name)?,
-            )())
-        };
-        let own = state(c"PyGILState_GetThisThreadState")?;
+        let own: State = symbol(c"PyGILState_GetThisThreadState")?;
         // Its name before Python 3.13 is the second one.
-        let current = state(c"PyThreadState_GetUnchecked")
-            .or_else(|| state(c"_PyThreadState_UncheckedGet"))?;
-        if own.is_null() || own != current || !raises()? {
+        let current: Option<State> = symbol(c"PyThreadState_GetUnchecked");
+        let current = current.or_else(|| symbol(c"_PyThreadState_UncheckedGet"))?();
+        if current.is_null() || own() != current || !raises()? {
             return None;
         }
-        let take: unsafe extern "C" fn() -> c_int = transmute(symbol(c"PyOS_InterruptOccurred")?);
-        let set: unsafe extern "C" fn() = transmute(symbol(c"PyErr_SetInterrupt")?);
+        let take: unsafe extern "C" fn() -> c_int = symbol(c"PyOS_InterruptOccurred")?;
+        let set: unsafe extern "C" fn() = symbol(c"PyErr_SetInterrupt")?;
         let is_pending = take() != 0;
         if is_pending {
             set();
@@ -55,14 +52,13 @@ unsafe fn raises() -> Option<bool> {
     // SAFETY: the caller's; each object but the module is a reference of its own, which is given back.
     unsafe {
         // It imports nothing: the module is there from the start, and the reference is borrowed.
-        let module: unsafe extern "C" fn(*const c_char) -> Object =
-            transmute(symbol(c"PyImport_AddModule")?);
+        let module: unsafe extern "C" fn(*const c_char) -> Object = symbol(c"PyImport_AddModule")?;
         let attribute: unsafe extern "C" fn(Object, *const c_char) -> Object =
-            transmute(symbol(c"PyObject_GetAttrString")?);
+            symbol(c"PyObject_GetAttrString")?;
         let call: unsafe extern "C" fn(Object, *const c_char, *const c_char, ...) -> Object =
-            transmute(symbol(c"PyObject_CallMethod")?);
-        let release: unsafe extern "C" fn(Object) = transmute(symbol(c"Py_DecRef")?);
-        let clear: unsafe extern "C" fn() = transmute(symbol(c"PyErr_Clear")?);
+            symbol(c"PyObject_CallMethod")?;
+        let release: unsafe extern "C" fn(Object) = symbol(c"Py_DecRef")?;
+        let clear: unsafe extern "C" fn() = symbol(c"PyErr_Clear")?;
         let module = module(c"_signal".as_ptr());
         if module.is_null() {
             clear();
@@ -78,11 +74,4 @@ unsafe fn raises() -> Option<bool> {
         }
         Some(!own.is_null() && own == current)
     }
-}
-
-/// A function of this process's Python, if it has one.
-fn symbol(name: &CStr) -> Option<Object> {
-    // SAFETY: the name is a C string.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
 }

@@ -1,7 +1,7 @@
-//! The libraries that the dynamic linker has loaded.
+//! The libraries that the dynamic linker has loaded, and what they export.
 
 use std::ffi::{CStr, c_void};
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, transmute_copy};
 use std::path::Path;
 
 /// The name of the library that has `address`, and where the dynamic linker has placed its file. Other mappings of the file, by
@@ -25,4 +25,15 @@ pub fn library_of(address: usize) -> (Option<String>, Option<usize>) {
     let name = Path::new(&*path).file_name();
     let name = name.map(|name| name.to_string_lossy().into_owned());
     (name, Some(info.dli_fbase as usize))
+}
+
+/// A function of the process, by its name, such as one of its Python.
+///
+/// # Safety
+/// `F` is its type.
+pub unsafe fn symbol<F: Copy>(name: &CStr) -> Option<F> {
+    // SAFETY: the name is a C string.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // SAFETY: the caller vouches for the type, a function pointer.
+    (!found.is_null()).then(|| unsafe { transmute_copy(&found) })
 }

@@ -8,8 +8,3 @@ pub fn total() -> u64 {
     static TOTAL: Lazy<u64> = Lazy::new();
     *TOTAL.get_or_make(|| Memory::now().total)
 }
-
-/// The largest single allocation without relaxed limits: half of the memory.
-pub fn max_allocation_size() -> u64 {
-    total() / 2
-}

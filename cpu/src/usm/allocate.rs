@@ -14,7 +14,7 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{Device, check_external};
 use crate::memory::{self, MAX_ALIGNMENT, PAGE};
-use crate::system::memory::max_allocation_size;
+use crate::system::memory::total as total_memory;
 
 /// `ze_device_mem_alloc_flags_t` up to 1.17.
 const DEVICE_FLAGS: u32 = 0x7;
@@ -133,7 +133,7 @@ fn allocate(
         aligned && alignment <= MAX_ALIGNMENT,
         sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
     )?;
-    let most = device.map_or_else(max_allocation_size, Device::max_allocation_size);
+    let most = device.map_or_else(|| total_memory() / 2, Device::max_allocation_size);
     let fits = extras.relaxed || size as u64 <= most;
     ensure(size > 0 && fits, sys::ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
     let is_host = kind == sys::ZE_MEMORY_TYPE_HOST;
@@ -146,7 +146,7 @@ fn allocate(
         size,
         alignment,
         kind,
-        context: context.id(),
+        context: context.id,
         host_access: kind != sys::ZE_MEMORY_TYPE_DEVICE
             || device.is_some_and(|device| device.type_ == sys::ZE_DEVICE_TYPE_CPU),
         device: device.map_or(0, |device| device.handle() as u64),

@@ -43,11 +43,11 @@ fn place(context: &Context, Address(start): Address, size: usize) -> ZeResult<(R
     let id = match memory::find(start) {
         None => 0,
         Some(allocation) => {
-            let is_shared = allocation.kind() == sys::ZE_MEMORY_TYPE_SHARED;
-            let is_inside = end <= allocation.base() + allocation.size();
-            let is_own = allocation.context() == context.id();
+            let is_shared = allocation.request.kind == sys::ZE_MEMORY_TYPE_SHARED;
+            let is_inside = end <= allocation.bytes().end;
+            let is_own = allocation.request.context == context.id;
             ensure(is_shared && is_inside && is_own, invalid)?;
-            allocation.id()
+            allocation.id
         }
     };
     Ok((start..end, id))

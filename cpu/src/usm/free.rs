@@ -39,7 +39,7 @@ pub fn free_with_policy(
 /// Ends the life of an allocation, with this policy. Intel's driver looks pointers up for the whole driver, so any of its
 /// contexts will do, unless arguments are checked strictly.
 fn take(context: &Context, Address(pointer): Address, policy: u32) -> ZeResult<Arc<Allocation>> {
-    let is_own = |allocation: &Allocation| allocation.context() == context.id();
+    let is_own = |allocation: &Allocation| allocation.request.context == context.id;
     let removed = memory::remove(pointer, |allocation| {
         (is_own(allocation) || !is_strict()) && !allocation.is_import()
     });

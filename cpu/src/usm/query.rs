@@ -37,19 +37,19 @@ pub fn properties(
     };
     let (kind, id, page, device) = match (&found, &mapped) {
         (Some(allocation), _) => (
-            allocation.kind(),
-            allocation.id(),
+            allocation.request.kind,
+            allocation.id,
             allocation.page_size() as u64,
-            allocation.device() as sys::ze_device_handle_t,
+            allocation.request.device as sys::ze_device_handle_t,
         ),
         (None, Some((_, physical))) => {
-            let device = physical.device();
+            let device = physical.device as sys::ze_device_handle_t;
             let kind = if device.is_null() {
                 sys::ZE_MEMORY_TYPE_HOST
             } else {
                 sys::ZE_MEMORY_TYPE_DEVICE
             };
-            (kind, physical.id(), PAGE as u64, device)
+            (kind, physical.id, PAGE as u64, device)
         }
         (None, None) => (sys::ZE_MEMORY_TYPE_UNKNOWN, 0, 0, ptr::null_mut()),
     };
@@ -70,7 +70,7 @@ pub fn properties(
 
 /// A new descriptor of the file with an allocation that was made for it.
 fn export_file(allocation: Option<&Allocation>) -> ZeResult<RawFd> {
-    let allocation = allocation.filter(|it| it.is_exportable());
+    let allocation = allocation.filter(|it| it.request.exportable);
     let allocation = allocation.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let file = duplicate(allocation.export()?.descriptor);
     let file = file.ok_or(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
@@ -85,7 +85,7 @@ pub fn address_range(
     size: Option<&mut usize>,
 ) -> ZeResult {
     let found = match find(&context, pointer) {
-        Some(allocation) => Some(allocation.base()..allocation.base() + allocation.size()),
+        Some(allocation) => Some(allocation.bytes()),
         None => virtual_memory::find(owner_asked_for(&context), pointer).map(|it| it.0),
     };
     let found = found.ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
@@ -101,10 +101,10 @@ pub fn address_range(
 /// The context whose memory a query with `context` tells of, or all contexts. Intel's driver looks pointers up in the whole
 /// driver, and MPI, libfabric, UCX and oneCCL ask with contexts of their own; by the letter, memory belongs to one context.
 pub fn owner_asked_for(context: &Context) -> Option<u64> {
-    is_strict().then(|| context.id())
+    is_strict().then_some(context.id)
 }
 
 fn find(context: &Context, address: usize) -> Option<Arc<Allocation>> {
     let owner = owner_asked_for(context);
-    memory::find(address).filter(|it| owner.is_none_or(|owner| it.context() == owner))
+    memory::find(address).filter(|it| owner.is_none_or(|owner| it.request.context == owner))
 }

@@ -10,10 +10,10 @@ use zeusm_process::{OwnFile, duplicate};
 use super::pages::check_size;
 use crate::abi::arguments::{Link, check_flags};
 use crate::abi::entry::{In, Out};
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::context::Context;
 use crate::device::{self, check_external};
-use crate::handle::{object, register, retire};
+use crate::handle::{hand_out, object, retire};
 use crate::memory::{
     Export, Mapping, Part, Record, Reserved, Share, ShareError, accounting, count_file, exports,
     next_id, own_memory_file, reopen,
@@ -31,11 +31,13 @@ object!(
 /// Physical memory. It lives until its handle is destroyed and it is mapped nowhere.
 #[derive(Debug)]
 pub struct PhysicalMemory {
-    id: u64,
+    /// The id, which is unique among allocations, too.
+    pub id: u64,
     file: Arc<OwnFile>,
-    size: usize,
+    /// Size in bytes.
+    pub size: usize,
     /// The handle of its device; 0 for memory of the host.
-    device: usize,
+    pub device: usize,
     /// The bytes that it takes; none of a file of a descriptor that the program passed.
     reserved: Option<Reserved>,
 }
@@ -119,27 +121,12 @@ impl PhysicalMemory {
     pub fn file(&self) -> ZeResult<&File> {
         self.file.get().ok_or_else(closed)
     }
-
-    /// The id, which is unique among allocations, too.
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// The handle of its device; null for memory of the host.
-    pub fn device(&self) -> sys::ze_device_handle_t {
-        self.device as sys::ze_device_handle_t
-    }
-
-    /// Size in bytes.
-    pub fn size(&self) -> usize {
-        self.size
-    }
 }
 
 /// The result code for a file whose descriptor the program has closed, which is described.
 fn closed() -> sys::ze_result_t {
-    describe("the program has closed the descriptor of physical memory");
-    sys::ZE_RESULT_ERROR_UNKNOWN
+    let text = "the program has closed the descriptor of physical memory";
+    described(sys::ZE_RESULT_ERROR_UNKNOWN, text)
 }
 
 /// The descriptor that a chain imports. What the runtime does not do, such as the export of physical memory as a descriptor,
@@ -186,8 +173,7 @@ pub fn create(
     if let Some(device) = device.filter(|_| !is_on_host) {
         memory.device = device.handle() as usize;
     }
-    *physical = register(Arc::new(memory))?;
-    Ok(())
+    hand_out(memory, physical)
 }
 
 /// `zePhysicalMemDestroy`; where it is mapped, it stays.

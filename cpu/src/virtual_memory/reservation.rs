@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 use rangemap::{RangeMap, RangeSet};
-use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 use zeusm_process::{AtFork, ForkLock, OwnFile};
 
+use super::pages::{check_size, pages};
 use super::physical::PhysicalMemory;
 use crate::abi::result::{ZeResult, ensure};
-use crate::memory::Export;
+use crate::abi::strictness::is_strict;
+use crate::context::Context;
+use crate::memory::{Export, PAGE};
 
 const INVALID: sys::ze_result_t = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
 
@@ -47,14 +49,20 @@ struct Mapped {
     exported: Option<(Export, OwnFile)>,
 }
 
-/// Reserves `length` bytes, at `wanted` if the system has them there. Returns the address.
-pub fn reserve(wanted: usize, length: usize) -> Result<usize, Errno> {
+/// `zeVirtualMemReserve`; if the wanted range is not free, the system chooses another one.
+pub fn reserve(
+    _: Arc<Context>,
+    wanted: *const c_void,
+    length: usize,
+    pointer: &mut *mut c_void,
+) -> ZeResult {
+    check_size(length)?;
     let mut reservations = RESERVATIONS.lock();
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: without `FIXED`, the wanted address is a hint, and the mapping replaces no other one.
-    let address =
-        unsafe { mmap_anonymous(wanted as *mut c_void, length, ProtFlags::empty(), flags) }?;
-    let address = address as usize;
+    *pointer = unsafe { mmap_anonymous(wanted.cast_mut(), length, ProtFlags::empty(), flags) }
+        .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
+    let address = *pointer as usize;
     let reservation = Reservation {
         length,
         mapped: BTreeMap::new(),
@@ -65,14 +73,12 @@ pub fn reserve(wanted: usize, length: usize) -> Result<usize, Errno> {
         )]),
     };
     reservations.insert(address, reservation);
-    Ok(address)
+    Ok(())
 }
 
-/// Ends a reservation.
-///
-/// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if it is not a whole reservation, or if something is mapped there.
-pub fn free(pages: &Range<usize>) -> ZeResult {
+/// `zeVirtualMemFree`, of a whole reservation in which nothing is mapped.
+pub fn free(_: Arc<Context>, pointer: *const c_void, size: usize) -> ZeResult {
+    let pages = pages(pointer, size)?;
     let mut reservations = RESERVATIONS.lock();
     let found = reservations.get(&pages.start).ok_or(INVALID)?;
     ensure(
@@ -97,25 +103,31 @@ fn protection(access: Attribute) -> ZeResult<ProtFlags> {
     }
 }
 
-/// Maps a part of physical memory.
+/// `zeVirtualMemMap`, inside a reservation, where nothing is mapped.
 ///
 /// # Errors
 /// Those of [`protection`]; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation or mapped already,
 /// `ZE_RESULT_ERROR_INVALID_SIZE` for more than the memory has.
 pub fn map(
-    context: u64,
-    pages: &Range<usize>,
-    physical: &Arc<PhysicalMemory>,
+    context: Arc<Context>,
+    pointer: *const c_void,
+    size: usize,
+    physical: Arc<PhysicalMemory>,
     offset: usize,
     access: Attribute,
 ) -> ZeResult {
+    let pages = pages(pointer, size)?;
+    ensure(
+        offset.is_multiple_of(PAGE),
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
+    )?;
     let fits = offset
         .checked_add(pages.len())
-        .is_some_and(|end| end <= physical.size());
+        .is_some_and(|end| end <= physical.size);
     ensure(fits, sys::ZE_RESULT_ERROR_INVALID_SIZE)?;
     let mut reservations = RESERVATIONS.lock();
-    let reservation = reservation(&mut reservations, pages)?;
-    ensure(!reservation.filled.overlaps(pages), INVALID)?;
+    let reservation = reservation(&mut reservations, &pages)?;
+    ensure(!reservation.filled.overlaps(&pages), INVALID)?;
     let (file, protection) = (physical.file()?, protection(access)?);
     // SAFETY: the reservation owns the pages, and nothing is mapped there.
     let result = unsafe {
@@ -130,15 +142,15 @@ pub fn map(
     };
     result.map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
     let made = Mapped {
-        physical: Arc::clone(physical),
-        context,
+        physical,
+        context: context.id,
         offset,
         length: pages.len(),
         exported: None,
     };
     reservation.mapped.insert(pages.start, made);
     reservation.filled.insert(pages.clone());
-    reservation.access.insert(pages.clone(), access);
+    reservation.access.insert(pages, access);
     Ok(())
 }
 
@@ -170,28 +182,23 @@ pub fn export(address: usize) -> ZeResult<Export> {
     Ok(mapped.exported.insert(exported).0)
 }
 
-/// Whether nothing is mapped in `pages`.
-///
-/// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation.
-pub fn is_unmapped(pages: &Range<usize>) -> ZeResult<bool> {
-    let mut reservations = RESERVATIONS.lock();
-    let reservation = reservation(&mut reservations, pages)?;
-    Ok(!reservation.filled.overlaps(pages))
-}
-
-/// Unmaps what one or more calls have mapped. The pages stay reserved.
+/// `zeVirtualMemUnmap`, of what one or more calls have mapped, as a whole. The pages stay reserved. Pages of a reservation that are
+/// not mapped are an error only if the runtime is strict.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pages.
-pub fn unmap(pages: &Range<usize>) -> ZeResult {
+pub fn unmap(_: Arc<Context>, pointer: *const c_void, size: usize) -> ZeResult {
+    let pages = pages(pointer, size)?;
     let mut reservations = RESERVATIONS.lock();
-    let reservation = reservation(&mut reservations, pages)?;
+    let reservation = reservation(&mut reservations, &pages)?;
+    if !is_strict() && !reservation.filled.overlaps(&pages) {
+        return Ok(());
+    }
     let mapped = &mut reservation.mapped;
     let last = mapped.range(..pages.end).next_back();
     let is_whole = mapped.contains_key(&pages.start)
         && last.is_some_and(|(start, last)| start + last.length == pages.end);
-    ensure(is_whole && is_filled(&reservation.filled, pages), INVALID)?;
+    ensure(is_whole && is_filled(&reservation.filled, &pages), INVALID)?;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     let address = pages.start as *mut c_void;
     // SAFETY: the reservation owns the pages; the caller of the API does not use them any more.
@@ -201,35 +208,50 @@ pub fn unmap(pages: &Range<usize>) -> ZeResult {
     reservation.filled.remove(pages.clone());
     reservation
         .access
-        .insert(pages.clone(), sys::ZE_MEMORY_ACCESS_ATTRIBUTE_NONE);
+        .insert(pages, sys::ZE_MEMORY_ACCESS_ATTRIBUTE_NONE);
     Ok(())
 }
 
-/// Sets the attribute of pages that are mapped.
+/// `zeVirtualMemSetAccessAttribute`, of pages that are mapped, by however many calls. It holds for the host as for the devices.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for any other pages.
-pub fn set_access(pages: &Range<usize>, access: Attribute) -> ZeResult {
+pub fn set_access(
+    _: Arc<Context>,
+    pointer: *const c_void,
+    size: usize,
+    access: Attribute,
+) -> ZeResult {
+    let pages = pages(pointer, size)?;
     let mut reservations = RESERVATIONS.lock();
-    let reservation = reservation(&mut reservations, pages)?;
-    ensure(is_filled(&reservation.filled, pages), INVALID)?;
+    let reservation = reservation(&mut reservations, &pages)?;
+    ensure(is_filled(&reservation.filled, &pages), INVALID)?;
     let protection = MprotectFlags::from_bits_retain(protection(access)?.bits());
     // SAFETY: the pages are mapped in a reservation; the caller of the API asks for their protection.
     unsafe { mprotect(pages.start as *mut c_void, pages.len(), protection) }
         .map_err(|_| sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-    reservation.access.insert(pages.clone(), access);
+    reservation.access.insert(pages, access);
     Ok(())
 }
 
-/// The attribute of the first page, and how many bytes of `pages` from there on have it. Pages without memory have none.
+/// `zeVirtualMemGetAccessAttribute`: the attribute of the first page, and how many bytes from there on have the same one. Pages without
+/// memory have none.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation.
-pub fn access(pages: &Range<usize>) -> ZeResult<(Attribute, usize)> {
+pub fn access(
+    _: Arc<Context>,
+    pointer: *const c_void,
+    size: usize,
+    access: &mut Attribute,
+    out_size: &mut usize,
+) -> ZeResult {
+    let pages = pages(pointer, size)?;
     let mut reservations = RESERVATIONS.lock();
-    let access = &reservation(&mut reservations, pages)?.access;
-    let (same, access) = access.get_key_value(&pages.start).ok_or(INVALID)?;
-    Ok((*access, same.end.min(pages.end) - pages.start))
+    let found = &reservation(&mut reservations, &pages)?.access;
+    let (same, found) = found.get_key_value(&pages.start).ok_or(INVALID)?;
+    (*access, *out_size) = (*found, same.end.min(pages.end) - pages.start);
+    Ok(())
 }
 
 /// Whether all of `pages` are mapped.

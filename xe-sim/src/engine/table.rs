@@ -35,21 +35,30 @@ impl Entry {
     }
 }
 
-const MI_MASK: u32 = 0xff80_0000;
-const BLT_MASK: u32 = 0xffc0_0000;
-const GFX_MASK: u32 = 0xffff_0000;
-
-const fn mi(opcode: u32, name: &'static str, command: Command) -> Entry {
+const fn entry(mask: u32, bits: u32, name: &'static str, command: Command) -> Entry {
     Entry {
         name,
         command,
-        mask: MI_MASK,
-        bits: opcode << 23,
-        // Opcodes below 0x10 have no length field.
-        length: if opcode < 0x10 { 0 } else { 0xff },
+        mask,
+        bits,
+        length: 0xff,
         supported: Dwords::Any,
         fields: &[],
     }
+}
+
+const fn mi(opcode: u32, name: &'static str, command: Command) -> Entry {
+    // Opcodes below 0x10 have no length field.
+    let length = if opcode < 0x10 { 0 } else { 0xff };
+    entry(0xff80_0000, opcode << 23, name, command).counted(length)
+}
+
+const fn blt(opcode: u32, name: &'static str, command: Command) -> Entry {
+    entry(0xffc0_0000, 2 << 29 | opcode << 22, name, command)
+}
+
+const fn gfx(bits: u32, name: &'static str, command: Command) -> Entry {
+    entry(0xffff_0000, bits << 16, name, command)
 }
 
 /// The bit of MI_STORE_DATA_IMM that selects 64 bits, and that with which the engine waits for the write.
@@ -59,40 +68,12 @@ const WRITE_CHECK: u32 = 1 << 10;
 pub(super) const SECOND_LEVEL: u32 = 1 << 22;
 
 /// MI_STORE_DATA_IMM of 32 or 64 bits, which differ in length.
-const fn store_data_imm(qword: bool, command: Command) -> Entry {
+const fn store_data_imm(size: u32, command: Command) -> Entry {
     let entry = mi(0x20, "MI_STORE_DATA_IMM", command).counted(0x3ff);
     Entry {
         mask: entry.mask | QWORD,
-        bits: if qword {
-            entry.bits | QWORD
-        } else {
-            entry.bits
-        },
+        bits: entry.bits | size,
         ..entry
-    }
-}
-
-const fn blt(opcode: u32, name: &'static str, command: Command) -> Entry {
-    Entry {
-        name,
-        command,
-        mask: BLT_MASK,
-        bits: 2 << 29 | opcode << 22,
-        length: 0xff,
-        supported: Dwords::Any,
-        fields: &[],
-    }
-}
-
-const fn gfx(bits: u32, name: &'static str, command: Command) -> Entry {
-    Entry {
-        name,
-        command,
-        mask: GFX_MASK,
-        bits: bits << 16,
-        length: 0xff,
-        supported: Dwords::Any,
-        fields: &[],
     }
 }
 
@@ -120,10 +101,10 @@ static TABLE: [Entry; 30] = [
             required: 1 << 15,
             ..field(0, 7 << 12 | 1 << 15 | 1 << 16)
         }]),
-    store_data_imm(false, Command::StoreDataImm)
+    store_data_imm(0, Command::StoreDataImm)
         .of(&[4])
         .knowing(&[field(0, WRITE_CHECK), field(1, !1)]),
-    store_data_imm(true, Command::StoreQwordImm)
+    store_data_imm(QWORD, Command::StoreQwordImm)
         .of(&[5])
         .knowing(&[field(0, WRITE_CHECK), field(1, !1)]),
     mi(0x22, "MI_LOAD_REGISTER_IMM", Command::LoadRegisterImm)

@@ -48,20 +48,13 @@ impl InFlight {
         self.first + self.entries.len() as u64
     }
 
-    /// Adds a native command that was enqueued at `started`.
+    /// Adds a native command that was enqueued at `started`, or a marker, which has no event.
     pub fn push(&mut self, token: Box<Token>, started: u64) {
-        self.entries.push_back(Entry {
-            state: State::Issued(token),
-            started,
-        });
-    }
-
-    /// Adds a marker.
-    pub fn push_marker(&mut self, token: Box<Token>) {
-        self.entries.push_back(Entry {
-            state: State::Ended(token, Ok(())),
-            started: 0,
-        });
+        let state = match token.event {
+            Some(_) => State::Issued(token),
+            None => State::Ended(token, Ok(())),
+        };
+        self.entries.push_back(Entry { state, started });
     }
 
     fn index(&self, position: u64) -> Option<usize> {

@@ -2,9 +2,8 @@
 
 mod in_flight;
 mod queue;
-mod queues;
 mod wait;
 
-pub use queues::NativeQueues;
+pub use queue::NativeQueues;
 #[cfg(all(test, loom))]
 pub use wait::Waiter;

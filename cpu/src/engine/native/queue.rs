@@ -7,6 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
 use zeusm_process::{Mutex, MutexGuard};
@@ -16,8 +17,8 @@ use super::wait::Waiter;
 use crate::abi::result::ZeResult;
 use crate::engine::order::retired::in_callback;
 use crate::engine::order::{
-    Enqueued, Executor, InOrder, Native, NativeEvent, Operation, QueueNumber, ReadyList, Request,
-    Token, dispatch, execution,
+    Enqueued, Executor, InOrder, NATIVE_QUEUES, Native, NativeEvent, QueueNumber, ReadyList,
+    Request, Token, dispatch, execution,
 };
 use crate::opencl::Call;
 use crate::system::clock::{self, Deadline};
@@ -53,7 +54,12 @@ impl NativeQueue {
         // From the enqueueing on, a fork waits for the command. While the process exits, there is no call.
         let call = Call::begin();
         let started = token.now_if_timed();
-        let (event, outcome) = issue(&*token.operation, self.number);
+        let enqueue = || token.operation.enqueue(self.number.0);
+        let enqueued = catch_unwind(AssertUnwindSafe(enqueue));
+        let Enqueued { event, outcome } = enqueued.unwrap_or(Enqueued {
+            event: None,
+            outcome: Err(sys::ZE_RESULT_ERROR_UNKNOWN),
+        });
         token.note(outcome);
         let Some(event) = event else {
             drop((call, enqueue_lock));
@@ -100,7 +106,7 @@ impl NativeQueue {
             return dispatch(token.complete(now, now));
         }
         let ready = self.executing(&token, &in_flight);
-        in_flight.push_marker(token);
+        in_flight.push(token, 0);
         drop(in_flight);
         dispatch(ready);
     }
@@ -135,20 +141,6 @@ impl NativeQueue {
         drop(in_flight);
         dispatch(ready);
     }
-}
-
-/// Enqueues an operation to a queue of the native runtime. Returns its completion event, if there was something to
-/// execute, and the error that ended the enqueueing.
-fn issue(
-    operation: &dyn Operation,
-    queue: QueueNumber,
-) -> (Option<Arc<dyn NativeEvent>>, ZeResult) {
-    let enqueued = catch_unwind(AssertUnwindSafe(|| operation.enqueue(queue.0)));
-    let Enqueued { event, fault } = enqueued.unwrap_or_else(|_| Enqueued {
-        event: None,
-        fault: Some(sys::ZE_RESULT_ERROR_UNKNOWN),
-    });
-    (event, fault.map_or(Ok(()), Err))
 }
 
 /// Completes the oldest command of a queue. Returns the commands that are ready now.
@@ -210,5 +202,35 @@ impl InOrder for NativeQueue {
 
     fn request_help(&'static self) -> Request {
         self.waiter.request()
+    }
+}
+
+/// The native queues, which live as long as the process.
+pub struct NativeQueues {
+    all: &'static [NativeQueue; NATIVE_QUEUES],
+    assigned: AtomicUsize,
+}
+
+impl NativeQueues {
+    /// New ones, without commands.
+    pub fn new() -> Self {
+        let waiter: &'static Waiter = Box::leak(Box::default());
+        let queues = std::array::from_fn(|number| NativeQueue::new(QueueNumber(number), waiter));
+        let all: &'static _ = Box::leak(Box::new(queues));
+        waiter.look_at(|| all.iter().find_map(NativeQueue::last));
+        Self {
+            all,
+            assigned: AtomicUsize::new(0),
+        }
+    }
+
+    /// The queue with a number.
+    pub fn get(&self, number: QueueNumber) -> &'static NativeQueue {
+        &self.all[number.0 % NATIVE_QUEUES]
+    }
+
+    /// The queue for another sequence: one after another.
+    pub fn next(&self) -> QueueNumber {
+        QueueNumber(self.assigned.fetch_add(1, Ordering::Relaxed) % NATIVE_QUEUES)
     }
 }

@@ -4,12 +4,8 @@
 
 mod behind;
 mod changes;
-mod dependence;
-mod device_engine;
 mod fault;
 mod help;
-mod identity;
-mod native_event;
 mod operation;
 mod pending;
 pub mod primitives;
@@ -24,15 +20,12 @@ mod wait;
 
 #[cfg(all(test, loom))]
 pub use changes::Changes;
-pub use dependence::Order;
-pub use device_engine::DeviceEngine;
 pub use help::{Executor, Help, InOrder, NATIVE_QUEUES, Native, QueueNumber, Request};
-pub use native_event::{Enqueued, NativeEvent};
-pub use operation::{Kind, Nothing, Operation, Pins, run, run_all};
+pub use operation::{Enqueued, Kind, NativeEvent, Nothing, Operation, Order, Pins, run, run_all};
 pub use priority::{ByPriority, Priority};
 pub use ready::{Advance, Ready, ReadyList, dispatch};
 pub use sequence::{Execute, Token, ended, execution, register};
 pub use signal::{SharedState, Signal};
 #[cfg(test)]
 pub use slots::WINDOW;
-pub use stream::Stream;
+pub use stream::{DeviceEngine, Stream};

@@ -1,4 +1,4 @@
-//! Operations: the work of commands, which a stream executes without knowing what it is.
+//! Operations: the work of commands, which a stream executes in some order without knowing what it is.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,6 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
-use super::native_event::Enqueued;
 use super::signal::Signal;
 use crate::abi::result::ZeResult;
 use crate::check::{DeviceCode, Uses};
@@ -15,6 +14,31 @@ use crate::memory::Pin;
 
 /// Pins of the allocations that an operation uses.
 pub type Pins = SmallVec<[Pin; 2]>;
+
+/// Which earlier commands of the same stream a command follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Only the last barrier.
+    Unordered,
+    /// All of them.
+    AfterEarlier,
+    /// Only the last barrier; and all later commands follow it.
+    BeforeLater,
+    /// All of them; and all later commands follow it.
+    Barrier,
+}
+
+impl Order {
+    /// Whether it follows all of them.
+    pub fn follows_all(self) -> bool {
+        matches!(self, Self::AfterEarlier | Self::Barrier)
+    }
+
+    /// Whether all later commands follow it.
+    pub fn holds_later(self) -> bool {
+        matches!(self, Self::BeforeLater | Self::Barrier)
+    }
+}
 
 /// How an operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +60,27 @@ impl Kind {
     pub fn is_chainable(self) -> bool {
         matches!(self, Self::Marker | Self::Native)
     }
+}
+
+/// The completion event of an enqueued command.
+pub trait NativeEvent: Send + Sync {
+    /// Has the end of the command reported to [`ended`](super::sequence::ended) with this key, possibly during this call. `false`
+    /// when the runtime refuses.
+    fn watch(&self, key: u64) -> bool;
+    /// Flushes the queue, so that the command is started even if no thread waits for it.
+    fn flush(&self);
+    /// Waits for it; the calling thread helps to execute it.
+    fn wait(&self);
+    /// Its start and end in nanoseconds of our clock, once it has ended.
+    fn times(&self) -> Option<(u64, u64)>;
+}
+
+/// The result of enqueueing a command.
+pub struct Enqueued {
+    /// Its completion event; `None` when there was nothing to execute.
+    pub event: Option<Arc<dyn NativeEvent>>,
+    /// The error, if one ended the enqueueing of the command or of its remainder.
+    pub outcome: ZeResult,
 }
 
 /// The work of a command. It may run any number of times: a regular list keeps it, an immediate list runs it once.
@@ -90,7 +135,10 @@ pub trait Operation: Any + Send + Sync {
     /// Enqueues a native operation to the native runtime's in-order queue number `queue`.
     fn enqueue(&self, queue: usize) -> Enqueued {
         let _ = queue;
-        Enqueued::default()
+        Enqueued {
+            event: None,
+            outcome: Ok(()),
+        }
     }
 }
 

@@ -7,11 +7,9 @@ use smallvec::IntoIter;
 use zeusm_process::{Condvar, ForkSafe, Lazy, Mutex, MutexGuard, Reinit};
 
 use super::changes::Changes;
-use super::dependence::Order;
 use super::fault::Faults;
 use super::help::{Executor, InOrder, NATIVE_QUEUES, QueueNumber};
-use super::native_event::NativeEvent;
-use super::operation::{Kind, Operation, Pins};
+use super::operation::{Kind, NativeEvent, Operation, Order, Pins};
 use super::priority::Priority;
 use super::ready::{Advance, Ready, ReadyList};
 use super::retired::retire_or_drop;

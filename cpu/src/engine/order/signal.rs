@@ -1,14 +1,13 @@
 //! Signals: the state of an event or a fence, and the commands and host threads that wait for it.
 
 use std::mem;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Weak, atomic};
 use std::time::Duration;
 
 use zeusm_process::{ForkSafe, Reinit};
 
 use super::fault::{Fault, SharedFault};
 use super::help::Executor;
-use super::identity::Identity;
 use super::pending::{Change, Pending};
 use super::primitives::{AtomicBool, Condvar, Mutex, Ordering};
 use super::ready::{Advance, ReadyList, dispatch};
@@ -19,6 +18,17 @@ use crate::system::clock::Deadline;
 
 /// How often a thread looks at a signal of which no thread tells it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+
+/// A number that no other object of the process has or had. Addresses are used again, while the checker still knows objects
+/// that are gone.
+pub struct Identity(pub usize);
+
+impl Default for Identity {
+    fn default() -> Self {
+        static NEXT: atomic::AtomicUsize = atomic::AtomicUsize::new(1);
+        Self(NEXT.fetch_add(1, atomic::Ordering::Relaxed))
+    }
+}
 
 /// A flag that is set and reset any number of times.
 ///

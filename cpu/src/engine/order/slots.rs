@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use super::dependence::Order;
 use super::help::{Executor, QueueNumber};
-use super::operation::Kind;
+use super::operation::{Kind, Order};
 
 /// How many unfinished commands a step examines; later ones wait as if behind a barrier, which is always correct. This
 /// bounds the cost of a step and the number of native commands that a stream has in flight.

@@ -7,19 +7,36 @@ use smallvec::SmallVec;
 
 use super::behind::Behind;
 use super::changes::{Changes, Report};
-use super::dependence::Order;
-use super::device_engine::DeviceEngine;
-use super::identity::Identity;
-use super::operation::{Kind, Nothing, Operation, Pins, run_all};
+use super::operation::{Kind, Nothing, Operation, Order, Pins, run_all};
 use super::priority::Priority;
 use super::ready::{ReadyList, dispatch};
 use super::retired::release_retired;
 use super::sequence::{Sequence, Token};
-use super::signal::Signal;
+use super::signal::{Identity, Signal};
 use super::slots::Stage;
 use crate::abi::result::ZeResult;
 use crate::check;
 use crate::system::clock::{self, Deadline};
+
+/// The engine of a device: it executes the commands of all queues and lists of the device one after another, in the order of
+/// their submission.
+#[derive(Clone, Default)]
+pub struct DeviceEngine {
+    sequence: Arc<Sequence>,
+    /// Whether a command that waits for the host blocks it.
+    is_blocked: bool,
+}
+
+impl DeviceEngine {
+    /// An engine that a command which waits for the host, or for a later command, blocks, as Intel's driver's.
+    #[must_use]
+    pub fn that_waits() -> Self {
+        Self {
+            is_blocked: true,
+            ..Self::default()
+        }
+    }
+}
 
 /// A sequence of commands.
 #[derive(Default)]

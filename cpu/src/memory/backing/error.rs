@@ -4,7 +4,7 @@ use std::io;
 
 use level_zero_sys as sys;
 
-use crate::abi::result::describe;
+use crate::abi::result::described;
 
 /// A failed system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,11 +70,8 @@ impl ShareError {
                 "it cannot be done here",
             ),
         };
-        describe(&format!(
-            "memory cannot be shared: {} answered {}: {advice}",
-            self.step,
-            io::Error::from_raw_os_error(self.code)
-        ));
-        result
+        let (step, answer) = (self.step, io::Error::from_raw_os_error(self.code));
+        let text = format_args!("memory cannot be shared: {step} answered {answer}: {advice}");
+        described(result, text)
     }
 }

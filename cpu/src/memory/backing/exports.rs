@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zeusm_process::{ForkLock, OwnFile, generation};
+use zeusm_process::{AtFork, ForkLock, OwnFile, generation};
 
 use super::error::ShareError;
 use super::mapping::{Mapping, Pages, replace_privately};
@@ -201,41 +201,50 @@ pub fn read_record(file: &File) -> Option<Option<Record>> {
     (record.size > 0 && end <= length).then_some(Some(record))
 }
 
-/// Locks the table until this thread calls [`parent`] or [`child`], and copies all pages that are in files.
-pub fn prepare() {
-    EXPORTS.hold(|all| {
-        let own = all.files.iter();
-        let own = own.filter(|((_, made_in), _)| *made_in == generation());
-        all.copies = own.map(|(key, it)| (*key, it.copy(key.0))).collect();
-    });
-}
+/// The table, which a fork holds.
+struct AtExports;
 
-/// Undoes [`prepare`], in the parent.
-pub fn parent() {
-    if let Some(mut all) = EXPORTS.release() {
-        let copies = mem::take(&mut all.copies);
-        drop(all);
-        drop(copies);
+impl AtFork for AtExports {
+    /// Copies all pages that are in files.
+    fn prepare(&'static self) {
+        EXPORTS.hold(|all| {
+            let own = all.files.iter();
+            let own = own.filter(|((_, made_in), _)| *made_in == generation());
+            all.copies = own.map(|(key, it)| (*key, it.copy(key.0))).collect();
+        });
     }
-}
 
-/// Undoes [`prepare`], in the child: replaces the pages by the copies.
-pub fn child() {
-    let Some(mut all) = EXPORTS.release() else {
-        return;
-    };
-    for (key, copy) in mem::take(&mut all.copies) {
-        // SAFETY: the owner of the pages has not ended their listing, and the copy has their bytes.
-        let put = copy.is_some_and(|copy| unsafe { copy.move_over(key.0) }.is_ok());
-        if !put
-            && let Some(it) = all.files.get(&key)
-            && let Some(file) = it.file.get()
-        {
-            // Without a copy the child's writes are still private, but it may see later writes of its parent.
-            // SAFETY: as above; the file has the pages' bytes.
-            let _ = unsafe { replace_privately(key.0, it.length, file) };
+    fn parent(&'static self) {
+        if let Some(mut all) = EXPORTS.release() {
+            let copies = mem::take(&mut all.copies);
+            drop(all);
+            drop(copies);
         }
     }
+
+    /// Replaces the pages by the copies.
+    fn child(&'static self) {
+        let Some(mut all) = EXPORTS.release() else {
+            return;
+        };
+        for (key, copy) in mem::take(&mut all.copies) {
+            // SAFETY: the owner of the pages has not ended their listing, and the copy has their bytes.
+            let put = copy.is_some_and(|copy| unsafe { copy.move_over(key.0) }.is_ok());
+            if !put
+                && let Some(it) = all.files.get(&key)
+                && let Some(file) = it.file.get()
+            {
+                // Without a copy the child's writes are still private, but it may see later writes of its parent.
+                // SAFETY: as above; the file has the pages' bytes.
+                let _ = unsafe { replace_privately(key.0, it.length, file) };
+            }
+        }
+    }
+}
+
+/// The table's lock, and copies of the pages for the child.
+pub fn at_fork() -> &'static dyn AtFork {
+    &AtExports
 }
 
 impl InFile {

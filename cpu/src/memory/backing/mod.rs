@@ -4,7 +4,6 @@
 mod arena;
 mod error;
 pub mod exports;
-mod guards;
 mod mapping;
 mod memory_file;
 mod part;
@@ -32,11 +31,13 @@ pub use part::Part;
 pub use record::Record;
 
 use crate::abi::result::ZeResult;
-use crate::check::{self, Properties, Watch};
+use crate::check::{self, GUARD, Properties, Watch};
 use crate::system::PAGE;
 
 /// From this size on, memory has a mapping of its own, so that freeing returns it to the system at once.
 const OWN_MAPPING_THRESHOLD: usize = 256 << 10;
+/// Allocations are aligned to this when the caller does not ask for more: a cache line, and any SIMD vector.
+pub const MIN_ALIGNMENT: usize = 64;
 /// The largest alignment that can be asked for.
 pub const MAX_ALIGNMENT: usize = 1 << 30;
 
@@ -79,7 +80,7 @@ impl Backing {
     /// `None` when there are none.
     pub fn new(size: usize, alignment: usize, at_page: bool) -> Option<Self> {
         let backing = if check::is_on() && !at_page {
-            let (mapping, pages, offset) = guards::take(size, alignment)?;
+            let (mapping, pages, offset) = guarded(size, alignment)?;
             Self::of(Form::Guarded, Owner::Mapping(mapping), pages, offset)
         } else if size >= OWN_MAPPING_THRESHOLD || alignment > PAGE {
             // With a byte more, which costs a page of addresses at most: the end of this allocation, to which a recorded
@@ -163,7 +164,7 @@ impl Backing {
     pub fn granularity(&self) -> usize {
         match self.form {
             Form::Own | Form::External | Form::Program => PAGE,
-            Form::Guarded | Form::Import => guards::MIN_ALIGNMENT,
+            Form::Guarded | Form::Import => MIN_ALIGNMENT,
         }
     }
 
@@ -241,4 +242,16 @@ pub fn can_be_exported() -> bool {
     memory_file(PAGE as u64)
         .and_then(|_| share::can_still_move())
         .map_or_else(ShareError::is_transient, |_| true)
+}
+
+/// Memory for the checker: an inaccessible mapping for `size` bytes aligned to `alignment`, with the range of their pages in it and their offset in the first
+/// of these: they end as close to the end of their pages as the alignment permits. `None` when there are none.
+fn guarded(size: usize, alignment: usize) -> Option<(Mapping, Range<usize>, usize)> {
+    let alignment = alignment.max(MIN_ALIGNMENT);
+    let before = GUARD.next_multiple_of(alignment.max(PAGE));
+    let length = size.checked_next_multiple_of(PAGE)?;
+    let whole = length.checked_add(before)?.checked_add(GUARD)?;
+    let offset = (length - size) / alignment * alignment;
+    let mapping = Mapping::closed(whole, alignment)?;
+    Some((mapping, before..before + length, offset))
 }

@@ -10,7 +10,10 @@ use zeusm_process::{Local, maps};
 
 use super::folder::Folder;
 use super::settings;
+use crate::abi::entry::Bytes;
+use crate::abi::result::ZeResult;
 use crate::compiler::{Job, read_limit};
+use crate::driver::Driver;
 use crate::module::sealed::{seal, unseal};
 use crate::opencl::Runtime;
 use crate::system::processor;
@@ -53,12 +56,13 @@ impl Entry {
     }
 }
 
-/// What is in the cache, or why there is none.
-pub fn describe() -> String {
-    open().map_or_else(
-        |why| format!("none: {why}"),
-        |(folder, path)| format!("{}: {}", path.display(), folder.content()),
-    )
+/// `zeusmDriverDescribeModuleCache`: says in words what is in the cache, or why there is none: the size of the text, and the text as by
+/// `zeModuleBuildLogGetString`.
+pub fn describe(_: Driver, place: Bytes<'_>) -> ZeResult {
+    place.write_text(&match open() {
+        Ok((folder, path)) => format!("{}: {}", path.display(), folder.content()),
+        Err(why) => format!("none: {why}"),
+    })
 }
 
 fn open() -> Result<(Folder, PathBuf), String> {

@@ -13,8 +13,7 @@ use std::time::SystemTime;
 use std::{fmt, process};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW, fstat,
-    futimens, openat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, renameat, statat, unlinkat,
 };
 use rustix::process::{Resource, geteuid, getrlimit};
 
@@ -75,19 +74,10 @@ impl Folder {
         if !is_file || !is_own(&about) || size(&about) > self.limit {
             return None;
         }
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_NOW,
-        };
-        let _ = futimens(
-            &file,
-            &Timestamps {
-                last_access: now,
-                last_modification: now,
-            },
-        );
+        let mut file = File::from(file);
+        let _ = file.set_modified(SystemTime::now());
         let mut bytes = Vec::with_capacity(usize::try_from(size(&about)).ok()?);
-        File::from(file).read_to_end(&mut bytes).ok()?;
+        file.read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }
 

@@ -28,14 +28,15 @@ pub fn get(
             let owner = owner_asked_for(&context);
             ensure(
                 allocation.base() == pointer
-                    && owner.is_none_or(|owner| allocation.context() == owner),
+                    && owner.is_none_or(|owner| allocation.request.context == owner),
                 sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
             )?;
             allocation.export()?
         }
         None => virtual_memory::export(pointer)?,
     };
-    handle.data = Handle::of(&export).encode(Subject::Memory);
+    let export = Handle::new(export.descriptor, export.inode, export.position, export.id);
+    handle.data = export.encode(Subject::Memory);
     Ok(())
 }
 

@@ -5,7 +5,6 @@ use std::ffi::c_char;
 use level_zero_sys as sys;
 
 use crate::abi::result::{ZeResult, ensure};
-use crate::memory::Export;
 
 /// The decoded handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +44,14 @@ impl Subject {
 }
 
 impl Handle {
-    /// That of this process's exported memory.
-    pub fn of(export: &Export) -> Self {
+    /// That of a file of this process.
+    pub fn new(descriptor: i32, inode: u64, place: u64, id: u64) -> Self {
         Self {
-            descriptor: export.descriptor,
+            descriptor,
             process: std::process::id(),
-            inode: export.inode,
-            place: export.position,
-            id: export.id,
+            inode,
+            place,
+            id,
         }
     }
 

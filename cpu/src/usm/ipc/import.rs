@@ -15,7 +15,7 @@ use super::super::query::owner_asked_for;
 use super::handle::{Handle, Subject};
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::Address;
-use crate::abi::result::{ZeResult, describe, ensure};
+use crate::abi::result::{ZeResult, described, ensure};
 use crate::context::Context;
 use crate::device::Device;
 use crate::memory::{self, Part, Record, exports, is_memory_file};
@@ -42,22 +42,19 @@ pub fn open(
             let mut file = duplicate(descriptor)
                 .filter(is_memory_file)
                 .ok_or(invalid)?;
-            let record = exported(&mut file)?.record;
+            let (_, record) = exported(&mut file)?;
             (file, record)
         }
         None => {
             let handle = Handle::decode(&handle.data, Subject::Memory)?;
             let mut file = find_file(&handle).ok_or(invalid)?;
-            let found = exported(&mut file)?;
-            ensure(found.position == handle.place, invalid)?;
-            ensure(
-                found.record.id == handle.id,
-                ZE_RESULT_ERROR_ADDRESS_NOT_FOUND,
-            )?;
-            (file, found.record)
+            let (position, record) = exported(&mut file)?;
+            ensure(position == handle.place, invalid)?;
+            ensure(record.id == handle.id, ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
+            (file, record)
         }
     };
-    let address = memory::import(&file, &record, context.id(), device.handle() as u64);
+    let address = memory::import(&file, &record, context.id, device.handle() as u64);
     *pointer = address.ok_or_else(|| unmapped(&record))? as *mut c_void;
     Ok(())
 }
@@ -76,7 +73,7 @@ pub fn close(context: Arc<Context>, Address(pointer): Address) -> ZeResult {
     };
     base.and_then(|base| {
         memory::remove(base, |it| {
-            it.is_import() && owner.is_none_or(|owner| it.context() == owner)
+            it.is_import() && owner.is_none_or(|owner| it.request.context == owner)
         })
     })
     .map(drop)
@@ -96,15 +93,9 @@ pub fn from_descriptor(
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
     let descriptor = i32::try_from(descriptor).map_err(|_| invalid)?;
     let mut file = duplicate(descriptor).ok_or(invalid)?;
-    let found = exported(&mut file)?;
-    handle.data = Handle {
-        descriptor,
-        process: std::process::id(),
-        inode: file.metadata().map_err(|_| invalid)?.ino(),
-        place: found.position,
-        id: found.record.id,
-    }
-    .encode(Subject::Memory);
+    let (position, record) = exported(&mut file)?;
+    let inode = file.metadata().map_err(|_| invalid)?.ino();
+    handle.data = Handle::new(descriptor, inode, position, record.id).encode(Subject::Memory);
     Ok(())
 }
 
@@ -139,30 +130,21 @@ pub(super) fn is_of(file: &File, handle: &Handle) -> bool {
 
 /// The result code for memory that the system does not map, which is described.
 fn unmapped(record: &Record) -> sys::ze_result_t {
-    describe(&format!(
+    let text = format_args!(
         "the system does not map {} bytes of the exporting process's memory: the limit of this process's address space \
          (RLIMIT_AS), or of its mappings, is reached",
         record.size
-    ));
-    sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+    );
+    described(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, text)
 }
 
-/// What a descriptor of a memory file shows.
-struct Exported {
-    position: u64,
-    record: Record,
-}
-
-/// The exporter's record of the memory, with the size that the handle lacks.
-fn exported(file: &mut File) -> ZeResult<Exported> {
+/// The position of a descriptor of a memory file, and the exporter's record of the memory, with the size that the handle lacks.
+fn exported(file: &mut File) -> ZeResult<(u64, Record)> {
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
     let position = file.stream_position().map_err(|_| invalid)?;
     let record = exports::read_record(file)
         .ok_or(invalid)?
         .ok_or(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND)?;
     let record = Part::at(position).map_or(Some(record), |part| part.of(&record));
-    Ok(Exported {
-        position,
-        record: record.ok_or(invalid)?,
-    })
+    Ok((position, record.ok_or(invalid)?))
 }

@@ -206,7 +206,7 @@ impl Operation for Logged {
         self.world.native_queues.lock()[queue].push_back(Arc::clone(&fake));
         Enqueued {
             event: Some(fake),
-            fault: None,
+            outcome: Ok(()),
         }
     }
 }
