@@ -161,6 +161,15 @@ fn all_queries_of_a_commands_times_agree() {
         assert_eq!((result, count), (OK, 1));
         assert_eq!(kernel.global.kernelEnd, end);
         assert_eq!(host.context.kernelEnd, end);
+        (kernel, host) = Default::default();
+        let mut neither = filled();
+        let result = unsafe { ask(event, device(), &raw mut count, &raw mut neither) };
+        assert_eq!((result, count), (OK, 1));
+        assert_eq!(
+            (kernel.global.kernelEnd, host.context.kernelEnd),
+            (0, 0),
+            "no place was named"
+        );
     }
     common::destroy(list);
 }
@@ -196,6 +205,9 @@ fn caches_and_vectors_are_those_of_the_processor() {
             OK
         );
         let bytes = widths.vector_width_size;
+        let mut none = 0;
+        let result = unsafe { ask(device(), &raw mut none, ptr::null_mut()) };
+        assert_eq!((result, none), (OK, 1));
         assert!([16, 32, 64].contains(&bytes), "{bytes}");
         assert_eq!(widths.native_vector_width_double, bytes / 8);
         assert_eq!(widths.preferred_vector_width_char, bytes);

@@ -101,10 +101,7 @@ impl Arguments {
         value: *const c_void,
     ) -> ZeResult {
         // SAFETY: the caller vouches for the value.
-        let stored = unsafe { store(kernel, index, size, value) }?;
-        if let Some(place) = self.0.get_mut(index) {
-            *place = Some(stored);
-        }
+        self.0[index] = Some(unsafe { store(kernel, index, size, value) }?);
         Ok(())
     }
 }

@@ -487,6 +487,50 @@ fn indirect_group_counts_are_read_at_execution() {
     );
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(memory, [3, 3, 3, 2, 2, 0, 0, 0]);
+    let mut kernels = [increase];
+    for (kernels, groups) in [
+        (ptr::null_mut(), counts.as_ptr()),
+        (kernels.as_mut_ptr(), ptr::null()),
+    ] {
+        let code = call!(
+            runtime,
+            zeCommandListAppendLaunchMultipleKernelsIndirect(
+                list,
+                1,
+                kernels,
+                &raw const counts[6],
+                groups.cast(),
+                ptr::null_mut(),
+                0,
+                ptr::null_mut()
+            )
+        );
+        assert_eq!(code, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER);
+    }
+}
+
+/// As in OpenCL: a null value is a number of zeros, and an address that the kernel must not follow.
+#[test]
+fn arguments_may_be_null() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let list = runtime.immediate(true);
+    let x = runtime.shared(&[7]);
+    let kernel = setup.kernel("increase", 1);
+    let null = |index, size| {
+        must!(
+            runtime,
+            zeKernelSetArgumentValue(kernel, index, size, ptr::null())
+        );
+    };
+    null(0, 8);
+    null(1, 4);
+    null(2, 8);
+    runtime.launch(list, kernel, 0, ptr::null_mut(), &[]);
+    assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+    runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(x[0], 7, "increased by nothing");
 }
 
 /// From the start of the first kernel to the end of the last one, which follows them.

@@ -406,6 +406,12 @@ fn kernels_call_exported_functions_by_their_addresses() {
         )
     );
     assert!(!variable.is_null());
+    let mut size = 0;
+    must!(
+        runtime,
+        zeModuleGetGlobalPointer(module, c"counter".as_ptr(), &raw mut size, ptr::null_mut())
+    );
+    assert_eq!(size, 4);
     let code = call!(
         runtime,
         zeModuleGetFunctionPointer(module, c"counter".as_ptr(), &raw mut none)
