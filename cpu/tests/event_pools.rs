@@ -327,6 +327,13 @@ fn other_pools_and_handles_are_refused() {
         INVALID
     );
     assert_eq!(ze!(zeEventPoolCloseIpcHandle(plain.pool)), INVALID);
+    type Put = unsafe extern "C" fn(sys::ze_context_handle_t, Handle) -> sys::ze_result_t;
+    if let Some(put) = common::extension::<Put>(c"zeEventPoolPutIpcHandle") {
+        let own = export(create(&context, SHARED));
+        for (handle, expected) in [(own, OK), (Handle::default(), INVALID)] {
+            assert_eq!(unsafe { put(context.0, handle) }, expected);
+        }
+    }
     assert_eq!(open(&context, Handle::default()), Err(INVALID));
 
     // A handle of memory, and one of a pool that is gone.

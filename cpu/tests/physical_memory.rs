@@ -139,6 +139,33 @@ fn memory_on_the_host_needs_no_device_and_other_memory_does() {
         ));
         assert_eq!(result, sys::ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
     }
+    desc.flags = sys::extensions::ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST;
+    ok!(zePhysicalMemCreate(
+        context.0,
+        device(),
+        &raw mut desc,
+        &raw mut handle
+    ));
+    let range = reserve(&context, SIZE);
+    ok!(zeVirtualMemMap(
+        context.0, range, SIZE, handle, 0, READ_WRITE
+    ));
+    let mut properties = sys::ze_memory_allocation_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+        ..Default::default()
+    };
+    let owner = ptr::null_mut();
+    let of = range.cast_const();
+    ok!(zeMemGetAllocProperties(
+        context.0,
+        of,
+        &raw mut properties,
+        owner
+    ));
+    assert_eq!(properties.type_, sys::ZE_MEMORY_TYPE_HOST);
+    ok!(zeVirtualMemUnmap(context.0, range, SIZE));
+    ok!(zeVirtualMemFree(context.0, range, SIZE));
+    ok!(zePhysicalMemDestroy(context.0, handle));
     (desc.flags, desc.size) = (0, 0);
     let result = ze!(zePhysicalMemCreate(
         context.0,

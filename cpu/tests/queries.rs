@@ -161,6 +161,15 @@ fn all_queries_of_a_commands_times_agree() {
         assert_eq!((result, count), (OK, 1));
         assert_eq!(kernel.global.kernelEnd, end);
         assert_eq!(host.context.kernelEnd, end);
+        (kernel, host) = Default::default();
+        let mut neither = filled();
+        let result = unsafe { ask(event, device(), &raw mut count, &raw mut neither) };
+        assert_eq!((result, count), (OK, 1));
+        assert_eq!(
+            (kernel.global.kernelEnd, host.context.kernelEnd),
+            (0, 0),
+            "no place was named"
+        );
     }
     common::destroy(list);
 }
@@ -196,10 +205,49 @@ fn caches_and_vectors_are_those_of_the_processor() {
             OK
         );
         let bytes = widths.vector_width_size;
+        let mut none = 0;
+        let result = unsafe { ask(device(), &raw mut none, ptr::null_mut()) };
+        assert_eq!((result, none), (OK, 1));
         assert!([16, 32, 64].contains(&bytes), "{bytes}");
         assert_eq!(widths.native_vector_width_double, bytes / 8);
         assert_eq!(widths.preferred_vector_width_char, bytes);
     }
+}
+
+#[test]
+fn there_are_execution_units_and_no_fabric() {
+    let mut units = filled::<sys::ze_eu_count_ext_t>();
+    let mut properties = sys::ze_device_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+        pNext: (&raw mut units).cast(),
+        ..Default::default()
+    };
+    ok!(zeDeviceGetProperties(device(), &raw mut properties));
+    let all = properties.numSlices * properties.numSubslicesPerSlice * properties.numEUsPerSubslice;
+    assert_eq!(units.numTotalEUs, all);
+    type Vertices = unsafe extern "C" fn(
+        sys::ze_driver_handle_t,
+        *mut u32,
+        *mut sys::ze_fabric_vertex_handle_t,
+    ) -> sys::ze_result_t;
+    if let Some(vertices) = common::extension::<Vertices>(c"zeFabricVertexGetExp") {
+        let mut count = 7;
+        let result = unsafe { vertices(common::driver(), &raw mut count, ptr::null_mut()) };
+        assert_eq!((result, count), (OK, 0));
+    }
+}
+
+#[test]
+fn the_default_context_is_one_of_the_driver() {
+    type Default = unsafe extern "C" fn(sys::ze_driver_handle_t) -> sys::ze_context_handle_t;
+    if !common::direct() {
+        return; // The loader dereferences the handle.
+    }
+    let default = common::extension::<Default>(c"zeDriverGetDefaultContext").unwrap();
+    let context = unsafe { default(common::driver()) };
+    assert!(!context.is_null());
+    assert_eq!(unsafe { default(common::driver()) }, context);
+    assert!(unsafe { default(context.cast()) }.is_null());
 }
 
 #[test]

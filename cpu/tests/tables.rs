@@ -113,6 +113,23 @@ fn a_loader_is_found_here() {
         assert_eq!(component[68..72], 1_u32.to_ne_bytes());
         assert!(u32::from_ne_bytes(component[72..76].try_into().unwrap()) >= 18);
     }
+    type Teardown = unsafe extern "C" fn(
+        Option<extern "C" fn()>,
+        *mut Option<extern "C" fn(u32)>,
+        *mut u32,
+    ) -> sys::ze_result_t;
+    extern "C" fn ended() {}
+    let register: Teardown = symbol("zelRegisterTeardownCallback");
+    let (mut unregister, mut index) = (None, u32::MAX);
+    let null = sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    let place = &raw mut unregister;
+    assert_eq!(unsafe { register(None, place, &raw mut index) }, null);
+    assert_eq!(
+        unsafe { register(Some(ended), std::ptr::null_mut(), &raw mut index) },
+        null
+    );
+    assert_eq!(unsafe { register(Some(ended), place, &raw mut index) }, OK);
+    unregister.unwrap()(index);
     let init: unsafe extern "C" fn() -> sys::ze_result_t = symbol("zeLoaderInit");
     assert_eq!(unsafe { init() }, OK);
     let tracing: unsafe extern "C" fn() -> *mut c_void = symbol("zeLoaderGetTracingHandle");

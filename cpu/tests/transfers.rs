@@ -358,6 +358,10 @@ fn two_dimensions_need_no_depth() {
     for row in bytes(memory, array.size()).chunks(100) {
         assert_eq!(row[..50], row[50..]);
     }
+    assert_eq!(
+        copy_region(list, (memory, array, left), (memory, array, right)),
+        OK
+    );
     let overlapping = region([49, 0, 0], [50, 10, 0]);
     assert_eq!(
         copy_region(list, (memory, array, overlapping), (memory, array, left)),

@@ -87,6 +87,17 @@ def test_the_answer_is_scikit_learns(device, name, usm_type):
     np.testing.assert_allclose(answer, program(sklearn, X, target), rtol=1e-6, atol=1e-6)
 
 
+def test_the_second_fit_on_a_gpu_is_wrong():
+    """A row of docs/limits.md: oneDAL adds the variances to memory that it does not initialise."""
+    x = in_place(zeusm.asarray(X, device="level_zero:gpu:0"))
+    with strictly():
+        fits = [
+            sklearnex.decomposition.PCA(3, svd_solver="covariance_eigh").fit(x) for _ in range(2)
+        ]
+    first, second = (dpnp.asnumpy(fit.explained_variance_ratio_) for fit in fits)
+    assert not np.allclose(first, second), "the row of oneDAL in docs/limits.md is obsolete"
+
+
 @pytest.mark.parametrize("usm_type", ["shared", "host"])
 def test_numpys_view_is_computed_on_the_host(usm_type):
     x = np.asarray(zeusm.asarray(X, usm_type=usm_type))

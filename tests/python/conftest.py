@@ -114,8 +114,8 @@ class Fresh:
 
     def run(self, *arguments, env=None, cwd="/", fails=False, crashes=False):
         # dpctl 0.17 cannot be imported without the first. Where the second is set, Hypothesis runs the same programs each time. The
-        # third has the modules that other programs have built.
-        names = ["LD_LIBRARY_PATH", "CI", "ZEUSM_CACHE_DIR"]
+        # third has the modules that other programs have built, the last one is of `make coverage`.
+        names = ["LD_LIBRARY_PATH", "CI", "ZEUSM_CACHE_DIR", "LLVM_PROFILE_FILE"]
         needed = {name: os.environ[name] for name in names if name in os.environ}
         result = subprocess.run(
             [*map(str, self.prefix), *map(str, arguments)],

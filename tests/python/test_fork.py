@@ -269,7 +269,7 @@ def hangs():
     return status(in_child(check, seconds=5)) == -signal.SIGALRM
 
 
-assert any(hangs() for _ in range(12)), "the row is obsolete"
+assert any(hangs() for _ in range(12)), "the row of dpnp in a child is obsolete"
 """
     )
     fresh(START + program, env={THREADS: "4"})

@@ -381,7 +381,7 @@ def grown(launches):
 
 
 grown(3000)
-assert grown(5000) > 5000 * 50
+assert grown(5000) > 5000 * 50, "the row is obsolete"
 """
     fresh(program, env={"ZEUSM_CPU_DEVICES": "2"})
 
@@ -436,6 +436,35 @@ def is_early():
     return state != dpctl.event_status_type.complete
 
 
-assert any(is_early() for _ in range(20))
+assert any(is_early() for _ in range(20)), "the row is obsolete"
 """
     fresh(program, env={"ZEUSM_CPU_DEVICES": "2"})
+
+
+@pytest.mark.daily
+def test_a_transform_on_a_gpu_ends_the_process(fresh):
+    """A row of docs/limits.md: it is obsolete when this fails."""
+    program = """
+import zeusm, dpnp
+
+dpnp.fft.fft(dpnp.ones(48, dtype="c8", device="level_zero:gpu"))
+"""
+    assert "OpenCL error -1" in fresh(program, crashes=True).stderr
+
+
+@pytest.mark.daily
+@pytest.mark.skipif("AuthenticAMD" not in Path("/proc/cpuinfo").read_text(), reason="right there")
+def test_a_kernel_over_a_range_is_wrong_on_processors_of_amd(fresh):
+    """A row of docs/limits.md, on a device that is not zeusm's: it is obsolete when this fails."""
+    program = """
+import dpctl.tensor, numba_dpex
+
+@numba_dpex.kernel
+def increment(item, x):
+    x[item.get_id(0)] += 1
+
+x = dpctl.tensor.zeros(2000, dtype="i4", device="opencl:cpu")[::2]
+numba_dpex.call_kernel(increment, numba_dpex.Range(x.size), x)
+assert (dpctl.tensor.asnumpy(x) != 1).any(), "the row is obsolete"
+"""
+    fresh(program, env={"OCL_ICD_FILENAMES": str(Path(sys.prefix, "lib", "libintelocl.so"))})

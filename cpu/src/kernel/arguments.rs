@@ -147,9 +147,7 @@ impl Arguments {
             }
             Argument::Opaque => return Err(sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE),
         };
-        if let Some(place) = self.0.get_mut(index) {
-            *place = Some(stored);
-        }
+        self.0[index] = Some(stored);
         Ok(())
     }
 }

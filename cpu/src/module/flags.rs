@@ -94,6 +94,9 @@ mod tests {
             "-g"
         );
         assert_eq!(options("-igc_opts 'a b c' -g"), "-g");
+        assert_eq!(options("-igc_opts ' a' -g"), "-g", "a quote of its own");
+        assert_eq!(options("-igc_opts a -g"), "-g", "no quotes");
+        assert_eq!(options("-g -igc_opts"), "-g");
         assert_eq!(
             options("-cl-take-global-address -g -library-compilation"),
             "-g"

@@ -132,10 +132,7 @@ impl Kernel {
     /// The sub-group size and the number of sub-groups that a group of this shape gets; 0 where OpenCL does not report
     /// them, or kernels cannot run.
     pub fn sub_groups(&self, group: [usize; 3]) -> (usize, usize) {
-        if quiesce::expect_usable().is_err() {
-            return (0, 0);
-        }
-        let Ok(_call) = Call::begin() else {
+        let Ok(_call) = quiesce::expect_usable().and_then(|()| Call::begin()) else {
             return (0, 0);
         };
         let (kernel, device) = (self.kernel.lock().raw, self.runtime.device.device);

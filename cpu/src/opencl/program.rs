@@ -157,10 +157,6 @@ impl Program {
         raw: cl_program,
         code: i32,
     ) -> Result<Self, Error> {
-        let code = match code {
-            cl::CL_SUCCESS if raw.is_null() => cl::CL_INVALID_PROGRAM,
-            code => code,
-        };
         // SAFETY: it was created just now.
         let program = unsafe { Owned::made(operation, raw, code, runtime.api.clReleaseProgram) }?;
         Ok(Self { runtime, program })

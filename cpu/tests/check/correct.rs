@@ -50,6 +50,13 @@ pub const PROGRAMS: &[Program] = &[
         &[],
         a_copy_beside_what_it_waits_for,
     ),
+    ("a_box_beside_another_one", &[], a_box_beside_another_one),
+    ("timestamps_in_memory", &[], timestamps_in_memory),
+    (
+        "more_commands_than_are_remembered",
+        &[],
+        more_commands_than_are_remembered,
+    ),
 ];
 
 fn copies_in_order_of_barriers() {
@@ -262,6 +269,81 @@ fn parts_of_one_allocation() {
         common::finish(&context, list);
         destroy(list);
     }
+    context.free(memory);
+}
+
+/// The left half of each row to the right one.
+fn a_box_beside_another_one() {
+    let context = Context::new();
+    let (list, memory) = (context.immediate(0), context.alloc(Kind::Shared, 1000));
+    common::bytes_mut(memory, 1000).fill(1);
+    let [from, to] = [0, 50].map(|left| sys::ze_copy_region_t {
+        originX: left,
+        width: 50,
+        height: 10,
+        depth: 1,
+        ..Default::default()
+    });
+    ok!(zeCommandListAppendMemoryCopyRegion(
+        list,
+        memory,
+        &raw const to,
+        100,
+        0,
+        memory,
+        &raw const from,
+        100,
+        0,
+        NONE,
+        0,
+        ptr::null_mut()
+    ));
+    common::finish(&context, list);
+    assert_eq!(bytes(memory, 1000), [1; 1000]);
+    destroy(list);
+    context.free(memory);
+}
+
+fn timestamps_in_memory() {
+    let context = Context::new();
+    let (list, memory) = (context.immediate(0), context.alloc(Kind::Device, 256));
+    let mut pool = context.pool(2, true);
+    ok!(zeCommandListAppendWriteGlobalTimestamp(
+        list,
+        memory.cast(),
+        pool.events[0],
+        0,
+        ptr::null_mut()
+    ));
+    let offset = 64;
+    for offsets in [ptr::null(), &raw const offset] {
+        ok!(zeCommandListAppendQueryKernelTimestamps(
+            list,
+            1,
+            pool.events.as_mut_ptr(),
+            memory.wrapping_byte_add(64),
+            offsets,
+            NONE,
+            1,
+            pool.events.as_mut_ptr()
+        ));
+        common::finish(&context, list);
+    }
+    destroy(list);
+    context.free(memory);
+}
+
+/// They wait for the host, and the checker forgets the first of them.
+fn more_commands_than_are_remembered() {
+    let context = Context::new();
+    let (memory, pool) = (context.alloc(Kind::Device, 1000), context.pool(1, false));
+    let list = context.immediate(common::IN_ORDER_QUEUE);
+    for _ in 0..1000 {
+        fill(list, memory, &[1], 1000, NONE, &pool.events);
+    }
+    ok!(zeEventHostSignal(pool.events[0]));
+    common::finish(&context, list);
+    destroy(list);
     context.free(memory);
 }
 

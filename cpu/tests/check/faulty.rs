@@ -111,6 +111,11 @@ pub const PROGRAMS: &[Program] = &[
         copy_of_partly_written_memory,
     ),
     (
+        "box_of_unwritten_memory",
+        &["uninitialised"],
+        box_of_unwritten_memory,
+    ),
+    (
         "memory_is_never_freed",
         &["leak", "leak"],
         memory_is_never_freed,
@@ -252,30 +257,45 @@ fn copy_begins_behind() {
     });
 }
 
+/// A copy of rows of 100 bytes between memory of 10 rows and the host's.
+fn copy_rows(list: common::List, to: Memory, from: Memory, height: u32) -> common::Result {
+    let region = sys::ze_copy_region_t {
+        width: 100,
+        height,
+        depth: 1,
+        ..Default::default()
+    };
+    ze!(zeCommandListAppendMemoryCopyRegion(
+        list,
+        to,
+        &raw const region,
+        100,
+        0,
+        from,
+        &raw const region,
+        100,
+        0,
+        NONE,
+        0,
+        ptr::null_mut()
+    ))
+}
+
 fn region_is_too_high() {
     with(Kind::Device, |context, memory| {
-        let (list, from) = (context.immediate(0), [0_u8; 2000]);
-        let region = sys::ze_copy_region_t {
-            width: 100,
-            height: 11,
-            depth: 1,
-            ..Default::default()
-        };
-        let code = ze!(zeCommandListAppendMemoryCopyRegion(
-            list,
-            memory,
-            &raw const region,
-            100,
-            0,
-            from.as_ptr().cast(),
-            &raw const region,
-            100,
-            0,
-            NONE,
-            0,
-            ptr::null_mut()
-        ));
+        let (list, mut from) = (context.immediate(0), [0_u8; 2000]);
+        let code = copy_rows(list, memory, from.as_mut_ptr().cast(), 11);
         assert_eq!(code, sys::ZE_RESULT_ERROR_INVALID_SIZE);
+        destroy(list);
+    });
+}
+
+fn box_of_unwritten_memory() {
+    with(Kind::Device, |context, memory| {
+        let (list, mut to) = (context.immediate(0), [0_u8; 1000]);
+        let code = copy_rows(list, to.as_mut_ptr().cast(), memory, 10);
+        assert_eq!(code, sys::ZE_RESULT_SUCCESS);
+        common::finish(context, list);
         destroy(list);
     });
 }

@@ -283,6 +283,79 @@ fn pass_on_to_each_other() {
 }
 
 #[test]
+fn handlers_without_information_are_called() {
+    passes("has_a_plain_handler");
+}
+
+#[test]
+#[ignore = "run by handlers_without_information_are_called"]
+fn has_a_plain_handler() {
+    extern "C" fn plain(_: c_int) {
+        open_page(0, ptr::null_mut(), ptr::null_mut());
+    }
+    let handler: extern "C" fn(c_int) = plain;
+    unsafe { libc::signal(libc::SIGSEGV, handler as usize) };
+    let page = own_page();
+    fault_in_turns(|| {
+        protect(libc::PROT_NONE);
+        faulty::write(page, 0);
+    });
+}
+
+#[test]
+fn signals_that_are_sent_do_what_they_did_before() {
+    passes("ignores_what_is_sent");
+    faults("is_sent_a_signal");
+    faults("ignores_a_fault");
+}
+
+#[test]
+#[ignore = "run by signals_that_are_sent_do_what_they_did_before"]
+fn ignores_what_is_sent() {
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_IGN) };
+    let _context = Context::new();
+    unsafe { libc::raise(libc::SIGSEGV) };
+}
+
+#[test]
+#[ignore = "run by signals_that_are_sent_do_what_they_did_before"]
+fn is_sent_a_signal() {
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+    let _context = Context::new();
+    unsafe { libc::raise(libc::SIGSEGV) };
+}
+
+/// The system ends a process that ignores a fault.
+#[test]
+#[ignore = "run by signals_that_are_sent_do_what_they_did_before"]
+fn ignores_a_fault() {
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_IGN) };
+    let _context = Context::new();
+    faulty::write(own_page(), 0);
+}
+
+#[test]
+fn the_last_of_many_handlers_is_called() {
+    passes("has_many_handlers");
+}
+
+/// More than the checker has levels.
+#[test]
+#[ignore = "run by the_last_of_many_handlers_is_called"]
+fn has_many_handlers() {
+    let context = Context::new();
+    for flags in [0, libc::SA_NODEFER, libc::SA_RESTART, libc::SA_ONSTACK] {
+        for handler in [do_nothing, jump_back, fault_again] {
+            install(libc::SIGSEGV, handler, flags);
+            call(&context);
+        }
+    }
+    let memory = context.alloc(Kind::Device, 1000);
+    faulty::read(memory, 5);
+    context.free(memory);
+}
+
+#[test]
 fn a_handler_is_called_for_a_fault_of_its_own() {
     passes("faults_in_a_fault");
 }

@@ -5,6 +5,9 @@ use std::ptr;
 
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
+use level_zero_sys::extensions::{
+    self, ze_command_list_append_launch_kernel_param_cooperative_desc_t as Cooperative,
+};
 
 use super::process;
 use super::programs::{self, module};
@@ -74,30 +77,51 @@ fn a_launch_with_its_arguments_sets_them() {
     // SAFETY: the type is the specification's.
     let launch: WithArguments =
         unsafe { runtime.extension(c"zeCommandListAppendLaunchKernelWithArguments") };
-    let launch = |values: *const *const c_void| {
-        let (next, none, waits) = (ptr::null(), ptr::null_mut(), ptr::null_mut());
+    let launch = |kernel, count, values: *const *const c_void, next: *const c_void| {
+        let (none, waits) = (ptr::null_mut(), ptr::null_mut());
+        let count = groups(count);
         // SAFETY: the handles are alive, and the values those of the kernel's two arguments.
-        unsafe {
-            launch(
-                list,
-                kernel,
-                groups(1),
-                [1; 3],
-                values,
-                next,
-                none,
-                0,
-                waits,
-            )
-        }
+        unsafe { launch(list, kernel, count, [1; 3], values, next, none, 0, waits) }
     };
     assert_eq!(
-        launch(ptr::null()),
+        launch(kernel, 1, ptr::null(), ptr::null()),
         sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER
     );
-    assert_eq!(launch(values.as_ptr()), OK);
+    assert_eq!(launch(kernel, 1, values.as_ptr(), ptr::null()), OK);
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(memory[0], worked(5, rounds));
+
+    // The value of local memory is its size. The chain may ask for a cooperative launch, which has a limit.
+    let local = runtime.kernel(setup.module, "shared_memory").unwrap();
+    let size = 64_usize;
+    let values = [(&raw const place).cast(), (&raw const size).cast()];
+    let mut chained = Cooperative {
+        stype: extensions::ZE_STRUCTURE_TYPE_COMMAND_LIST_APPEND_PARAM_COOPERATIVE_DESC,
+        pNext: ptr::null(),
+        isCooperative: 1,
+    };
+    for (is_cooperative, kind, count, expected) in [
+        (1, chained.stype, 1, OK),
+        (0, chained.stype, 1, OK),
+        (
+            1,
+            chained.stype,
+            u32::MAX,
+            sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
+        ),
+        (
+            1,
+            sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+            1,
+            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+        ),
+    ] {
+        (chained.isCooperative, chained.stype) = (is_cooperative, kind);
+        let code = launch(local, count, values.as_ptr(), (&raw const chained).cast());
+        assert_eq!(code, expected);
+        assert_eq!(runtime.synchronize(list), OK);
+    }
+    assert_eq!(memory[0], 0, "its index");
 }
 
 #[test]
@@ -487,6 +511,50 @@ fn indirect_group_counts_are_read_at_execution() {
     );
     assert_eq!(runtime.synchronize(list), OK);
     assert_eq!(memory, [3, 3, 3, 2, 2, 0, 0, 0]);
+    let mut kernels = [increase];
+    for (kernels, groups) in [
+        (ptr::null_mut(), counts.as_ptr()),
+        (kernels.as_mut_ptr(), ptr::null()),
+    ] {
+        let code = call!(
+            runtime,
+            zeCommandListAppendLaunchMultipleKernelsIndirect(
+                list,
+                1,
+                kernels,
+                &raw const counts[6],
+                groups.cast(),
+                ptr::null_mut(),
+                0,
+                ptr::null_mut()
+            )
+        );
+        assert_eq!(code, sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER);
+    }
+}
+
+/// As in OpenCL: a null value is a number of zeros, and an address that the kernel must not follow.
+#[test]
+fn arguments_may_be_null() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let list = runtime.immediate(true);
+    let x = runtime.shared(&[7]);
+    let kernel = setup.kernel("increase", 1);
+    let null = |index, size| {
+        must!(
+            runtime,
+            zeKernelSetArgumentValue(kernel, index, size, ptr::null())
+        );
+    };
+    null(0, 8);
+    null(1, 4);
+    null(2, 8);
+    runtime.launch(list, kernel, 0, ptr::null_mut(), &[]);
+    assert_eq!(runtime.set(kernel, 0, x.as_ptr()), OK);
+    runtime.launch(list, kernel, 1, ptr::null_mut(), &[]);
+    assert_eq!(runtime.synchronize(list), OK);
+    assert_eq!(x[0], 7, "increased by nothing");
 }
 
 /// From the start of the first kernel to the end of the last one, which follows them.

@@ -5,6 +5,7 @@ use std::ptr;
 
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
+use level_zero_sys::extensions;
 
 use super::programs::{self, module};
 use super::runtime::{Runtime, call, description, must};
@@ -85,8 +86,14 @@ fn kernel_properties_match_the_source() {
     };
     let module = runtime.build(&module(), &[]).unwrap();
     let kernel = runtime.kernel(module, "eights").unwrap();
+    let mut most = extensions::ze_kernel_max_group_size_properties_ext_t {
+        stype: extensions::ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES,
+        pNext: ptr::null_mut(),
+        maxGroupSize: 0,
+    };
     let mut preferred = sys::ze_kernel_preferred_group_size_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES,
+        pNext: (&raw mut most).cast(),
         ..Default::default()
     };
     let mut properties = sys::ze_kernel_properties_t {
@@ -107,6 +114,7 @@ fn kernel_properties_match_the_source() {
     ];
     assert_eq!(required, [8, 1, 1]);
     assert!(properties.maxSubgroupSize > 0 && preferred.preferredMultiple > 0);
+    assert!(most.maxGroupSize >= 8);
     let mut size = 0;
     must!(
         runtime,
@@ -406,6 +414,12 @@ fn kernels_call_exported_functions_by_their_addresses() {
         )
     );
     assert!(!variable.is_null());
+    let mut size = 0;
+    must!(
+        runtime,
+        zeModuleGetGlobalPointer(module, c"counter".as_ptr(), &raw mut size, ptr::null_mut())
+    );
+    assert_eq!(size, 4);
     let code = call!(
         runtime,
         zeModuleGetFunctionPointer(module, c"counter".as_ptr(), &raw mut none)

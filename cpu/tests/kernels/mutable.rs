@@ -337,6 +337,14 @@ fn only_what_may_change_changes() {
         list.argument(free, 7, &5_u32),
         sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX
     );
+    let unknown = sys::ze_device_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+        ..Default::default()
+    };
+    assert_eq!(
+        list.update(&unknown),
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION
+    );
     list.close();
     assert_eq!(list.next(0), Err(INVALID), "it is closed");
     list.execute();
