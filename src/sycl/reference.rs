@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::library::{Functions, Library, RawRef};
+use super::library::{Functions, Library, MayThrow, Native, RawRef};
 use super::{Backend, Error};
 
 /// A class of SYCL objects. The trait is sealed.
@@ -152,6 +152,23 @@ impl<C: Class> Reference<C> {
                 found,
                 needed: Backend::LevelZero,
             }),
+        }
+    }
+
+    /// The object's native Level Zero handle.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] for an object of another backend, [`Error::Failed`] when there is no handle,
+    /// [`Error::Unavailable`], [`Error::Thrown`].
+    pub(super) fn native_handle<T>(&self, native: &MayThrow<Native>) -> Result<*mut T, Error> {
+        self.require_level_zero()?;
+        // SAFETY: the reference is a pointer to the object, which is the `this` of the method.
+        let handle = self
+            .library()
+            .call(native, |native| unsafe { native(self.as_raw()) })?;
+        match handle {
+            0 => Err(Error::Failed(native.name)),
+            handle => Ok(std::ptr::with_exposed_provenance_mut(handle)),
         }
     }
 
