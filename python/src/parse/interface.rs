@@ -1,12 +1,12 @@
 //! `__sycl_usm_array_interface__` and `__cuda_array_interface__` of any object: the dictionary's Python values as the fields of
 //! [`suai`] and [`cuda`]. Errors name the interface, the field and the value.
 
-use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::host_buffer::HostBuffer;
-use super::{dtype, shape};
+use super::{dtype, integer_or, shape};
 use crate::dpctl;
 use crate::errors::{Explain, OrRaise};
 use crate::interpreter::intern;
@@ -213,17 +213,14 @@ impl<'py> Fields<'_, 'py> {
     where
         T: FromPyObject<'a, 'py, Error = PyErr>,
     {
-        let (py, field) = (value.py(), key.to_string_lossy());
+        let field = key.to_string_lossy();
         // An integer beyond 64 bits is a wrong value, anything that is no integer a wrong type.
-        value.extract().explain(py, |error| {
-            let is_large = error.is_instance_of::<PyOverflowError>(py);
-            naming(value, |value| match is_large {
-                true => self.malformed(format_args!("'{field}' is {value}, which is out of range")),
-                false => PyTypeError::new_err(format!(
-                    "{} is malformed: '{field}' has {value}, which is not an integer",
-                    self.interface
-                )),
-            })
+        integer_or(value, |value, is_integer| match is_integer {
+            true => self.malformed(format_args!("'{field}' is {value}, which is out of range")),
+            false => PyTypeError::new_err(format!(
+                "{} is malformed: '{field}' has {value}, which is not an integer",
+                self.interface
+            )),
         })
     }
 
