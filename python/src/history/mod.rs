@@ -1,30 +1,49 @@
 //! The history of allocations, for the class `History` of the package.
 
 mod rows;
-mod state;
+
+use std::sync::Arc;
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use self::state::State;
 use crate::errors::OrRaise;
 use crate::interpreter::detach;
 use crate::parse::number;
 use crate::resolve::binding_or_default;
-use crate::stacks;
-use zeusm::history::{self, Options};
+use crate::stacks::{self, StackTable};
+use zeusm::history::{self, Options, Recording};
+use zeusm::pool::{self, HeldSlab};
+use zeusm::usm::{self, UnpooledBlock};
 use zeusm::{Device, Runtime};
 
 /// The memory of zeusm at one time, and what was recorded until then.
 #[pyclass(name = "_HistoryState", module = "zeusm.memory", frozen)]
-pub(crate) struct PyHistoryState(State);
+pub(crate) struct PyHistoryState {
+    slabs: Vec<HeldSlab>,
+    unpooled: Vec<UnpooledBlock>,
+    recording: Option<Recording>,
+    stacks: Option<Arc<StackTable>>,
+}
+
+impl PyHistoryState {
+    /// The blocks first, so that what is recorded of them is known.
+    fn new(recording: impl FnOnce() -> Option<Recording>) -> Self {
+        Self {
+            slabs: pool::slabs(),
+            unpooled: usm::unpooled(),
+            recording: recording(),
+            stacks: stacks::current(),
+        }
+    }
+}
 
 #[pymethods]
 impl PyHistoryState {
     /// The rows of the tables of the file format, of which the package makes columns.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        rows::rows(py, &self.0)
+        rows::rows(py, self)
     }
 }
 
@@ -47,15 +66,15 @@ pub(crate) fn history_start(py: Python<'_>, record_stacks: bool, max_events: Opt
 /// Stops recording; None if recording was off.
 #[pyfunction(name = "_history_stop")]
 pub(crate) fn history_stop(py: Python<'_>) -> Option<PyHistoryState> {
-    let state = detach(py, || State::new(history::stop));
+    let state = detach(py, || PyHistoryState::new(history::stop));
     stacks::stop();
-    state.recording.is_some().then_some(PyHistoryState(state))
+    state.recording.is_some().then_some(state)
 }
 
 /// What was recorded so far, and the live blocks.
 #[pyfunction(name = "_history_state")]
 pub(crate) fn history_state(py: Python<'_>) -> PyHistoryState {
-    PyHistoryState(detach(py, || State::new(history::recording)))
+    detach(py, || PyHistoryState::new(history::recording))
 }
 
 /// Whether a history is recorded.

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::state::State;
+use super::PyHistoryState;
 use zeusm::history::{Place, Recording};
 use zeusm::{Device, Runtime};
 
@@ -40,7 +40,7 @@ fn number<T: TryInto<i64>>(value: Option<T>) -> i64 {
 }
 
 /// The rows of all tables. Rows refer to a place by its index, to a device by its handle, and to a stack by its number.
-pub(super) fn rows<'py>(py: Python<'py>, state: &State) -> PyResult<Bound<'py, PyDict>> {
+pub(super) fn rows<'py>(py: Python<'py>, state: &PyHistoryState) -> PyResult<Bound<'py, PyDict>> {
     let rows = PyDict::new(py);
     let recording = state.recording.as_ref();
     let start = recording.map_or_else(SystemTime::now, |recording| recording.start);
@@ -59,10 +59,11 @@ pub(super) fn rows<'py>(py: Python<'py>, state: &State) -> PyResult<Bound<'py, P
 /// The events, failures, operations and threads of the recording.
 fn add_recorded(
     rows: &Bound<'_, PyDict>,
-    state: &State,
+    state: &PyHistoryState,
     places: &mut Indexed<Place>,
 ) -> PyResult<()> {
-    let events = state.events().iter().map(|it| {
+    let recording = state.recording.as_ref();
+    let events = recording.map_or(&[][..], |it| &it.events).iter().map(|it| {
         let (place, stack) = (places.index(it.place), number(it.stack));
         let (action, hit) = (it.action as u8, number(it.hit.map(u8::from)));
         (
@@ -70,11 +71,10 @@ fn add_recorded(
         )
     });
     rows.set_item("events", events.collect::<Vec<_>>())?;
-    let operations = state.operations().iter();
+    let operations = recording.map_or(&[][..], |it| &it.operations).iter();
     let operations =
         operations.map(|it| (it.time, it.duration, it.name, it.size, it.device, it.queue));
     rows.set_item("operations", operations.collect::<Vec<_>>())?;
-    let recording = state.recording.as_ref();
     let failures = recording.map_or(&[][..], |recording| &recording.failures);
     let failures = failures.iter().map(|it| {
         let free = number(it.free);
@@ -91,7 +91,11 @@ fn add_recorded(
 }
 
 /// The live blocks, and the memory that is held from the driver: of pools, and of blocks of none.
-fn add_live(rows: &Bound<'_, PyDict>, state: &State, places: &mut Indexed<Place>) -> PyResult<()> {
+fn add_live(
+    rows: &Bound<'_, PyDict>,
+    state: &PyHistoryState,
+    places: &mut Indexed<Place>,
+) -> PyResult<()> {
     let (mut blocks, mut slabs) = (Vec::new(), Vec::new());
     for slab in &state.slabs {
         let place = places.index(slab.place);
@@ -118,7 +122,7 @@ fn add_live(rows: &Bound<'_, PyDict>, state: &State, places: &mut Indexed<Place>
 }
 
 /// The frames, and the stacks of their indices. A stack that began in an earlier recording is in none of them.
-fn add_stacks(rows: &Bound<'_, PyDict>, state: &State) -> PyResult<()> {
+fn add_stacks(rows: &Bound<'_, PyDict>, state: &PyHistoryState) -> PyResult<()> {
     let py = rows.py();
     let table = state.stacks.as_ref();
     let (frames, stacks) = table.map_or_else(Default::default, |table| table.contents(py));
@@ -132,11 +136,13 @@ fn add_stacks(rows: &Bound<'_, PyDict>, state: &State) -> PyResult<()> {
 }
 
 /// The places, and their devices and those of operations behind those of the runtime, in Level Zero's order.
-fn add_places(rows: &Bound<'_, PyDict>, state: &State, places: &[Place]) -> PyResult<()> {
+fn add_places(rows: &Bound<'_, PyDict>, state: &PyHistoryState, places: &[Place]) -> PyResult<()> {
     let mut handles = Indexed::new();
     let listed = Runtime::get().map_or(&[][..], Runtime::devices).iter();
     let used = places.iter().map(|place| place.device);
-    let used = used.chain(state.operations().iter().map(|it| it.device));
+    let recording = state.recording.as_ref();
+    let operations = recording.map_or(&[][..], |it| &it.operations).iter();
+    let used = used.chain(operations.map(|it| it.device));
     for handle in listed.map(|device| device.handle().addr()).chain(used) {
         if handle != 0 {
             handles.index(handle);
