@@ -1,51 +1,18 @@
 //! The history of allocations, for the class `History` of the package.
 
-mod rows;
-
-use std::sync::Arc;
+mod state;
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
+use self::state::PyHistoryState;
 use crate::errors::OrRaise;
 use crate::interpreter::detach;
 use crate::parse::number;
 use crate::resolve::binding_or_default;
-use crate::stacks::{self, StackTable};
-use zeusm::history::{self, Options, Recording};
-use zeusm::pool::{self, HeldSlab};
-use zeusm::usm::{self, UnpooledBlock};
+use crate::stacks;
+use zeusm::history::{self, Options};
 use zeusm::{Device, Runtime};
-
-/// The memory of zeusm at one time, and what was recorded until then.
-#[pyclass(name = "_HistoryState", module = "zeusm.memory", frozen)]
-pub(crate) struct PyHistoryState {
-    slabs: Vec<HeldSlab>,
-    unpooled: Vec<UnpooledBlock>,
-    recording: Option<Recording>,
-    stacks: Option<Arc<StackTable>>,
-}
-
-impl PyHistoryState {
-    /// The blocks first, so that what is recorded of them is known.
-    fn new(recording: impl FnOnce() -> Option<Recording>) -> Self {
-        Self {
-            slabs: pool::slabs(),
-            unpooled: usm::unpooled(),
-            recording: recording(),
-            stacks: stacks::current(),
-        }
-    }
-}
-
-#[pymethods]
-impl PyHistoryState {
-    /// The rows of the tables of the file format, of which the package makes columns.
-    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        rows::rows(py, self)
-    }
-}
 
 /// The arguments of `_history_start`, which are checked before another recording is stopped.
 #[pyfunction(name = "_history_options")]

@@ -14,8 +14,8 @@ use super::owner::Owner;
 use crate::errors::OrRaise;
 use crate::in_flight;
 use crate::interpreter::detach;
+use crate::ordered;
 use crate::pins::Close;
-use crate::recorded;
 use crate::resolve;
 use crate::shown::text;
 use crate::stacks;
@@ -125,8 +125,8 @@ impl PyMemory {
         let queue = queue.reference().clone();
         let frees = self.context_device().frees().or_raise()?;
         match &*self.owner.lock() {
-            Some(Owner::Allocation(memory)) => recorded::record(memory, frees, queue),
-            Some(Owner::Shared(memory)) => recorded::record(memory, frees, queue),
+            Some(Owner::Allocation(memory)) => ordered::record(memory, frees, queue),
+            Some(Owner::Shared(memory)) => ordered::record(memory, frees, queue),
             _ => {
                 return Err(PyValueError::new_err(
                     "the memory belongs to another package or process, which frees it",

@@ -1,16 +1,61 @@
-//! The rows of the file's tables, of which the package makes columns. A number that there is not is -1.
+//! The state of a history: the rows of the file's tables, of which the package makes columns. A number that there is not is -1.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::PyHistoryState;
+use crate::stacks::{self, StackTable};
 use zeusm::history::{Place, Recording};
+use zeusm::pool::{self, HeldSlab};
+use zeusm::usm::{self, UnpooledBlock};
 use zeusm::{Device, Runtime};
+
+/// The memory of zeusm at one time, and what was recorded until then.
+#[pyclass(name = "_HistoryState", module = "zeusm.memory", frozen)]
+pub(crate) struct PyHistoryState {
+    slabs: Vec<HeldSlab>,
+    unpooled: Vec<UnpooledBlock>,
+    pub(super) recording: Option<Recording>,
+    stacks: Option<Arc<StackTable>>,
+}
+
+impl PyHistoryState {
+    /// The blocks first, so that what is recorded of them is known.
+    pub(super) fn new(recording: impl FnOnce() -> Option<Recording>) -> Self {
+        Self {
+            slabs: pool::slabs(),
+            unpooled: usm::unpooled(),
+            recording: recording(),
+            stacks: stacks::current(),
+        }
+    }
+}
+
+#[pymethods]
+impl PyHistoryState {
+    /// The rows of the tables of the file format, of which the package makes columns. Rows refer to a place by its index, to a
+    /// device by its handle, and to a stack by its number.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = PyDict::new(py);
+        let recording = self.recording.as_ref();
+        let start = recording.map_or_else(SystemTime::now, |recording| recording.start);
+        let start = start.duration_since(UNIX_EPOCH).unwrap_or_default();
+        rows.set_item("start", start.as_nanos())?;
+        let dropped = recording.map_or((0, 0), |it| (it.dropped, it.dropped_operations));
+        rows.set_item("dropped", dropped)?;
+        let mut places = Indexed::new();
+        add_recorded(&rows, self, &mut places)?;
+        add_live(&rows, self, &mut places)?;
+        add_stacks(&rows, self)?;
+        add_places(&rows, self, &places.values)?;
+        Ok(rows)
+    }
+}
 
 /// Values by their index, in the order of their first use.
 struct Indexed<T> {
@@ -37,23 +82,6 @@ impl<T: Copy + Eq + Hash> Indexed<T> {
 
 fn number<T: TryInto<i64>>(value: Option<T>) -> i64 {
     value.and_then(|value| value.try_into().ok()).unwrap_or(-1)
-}
-
-/// The rows of all tables. Rows refer to a place by its index, to a device by its handle, and to a stack by its number.
-pub(super) fn rows<'py>(py: Python<'py>, state: &PyHistoryState) -> PyResult<Bound<'py, PyDict>> {
-    let rows = PyDict::new(py);
-    let recording = state.recording.as_ref();
-    let start = recording.map_or_else(SystemTime::now, |recording| recording.start);
-    let start = start.duration_since(UNIX_EPOCH).unwrap_or_default();
-    rows.set_item("start", start.as_nanos())?;
-    let dropped = recording.map_or((0, 0), |it| (it.dropped, it.dropped_operations));
-    rows.set_item("dropped", dropped)?;
-    let mut places = Indexed::new();
-    add_recorded(&rows, state, &mut places)?;
-    add_live(&rows, state, &mut places)?;
-    add_stacks(&rows, state)?;
-    add_places(&rows, state, &places.values)?;
-    Ok(rows)
 }
 
 /// The events, failures, operations and threads of the recording.
