@@ -5,7 +5,7 @@ mod state;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
-use self::state::PyHistoryState;
+pub(crate) use self::state::PyHistoryState;
 use crate::errors::OrRaise;
 use crate::interpreter::detach;
 use crate::parse::number;
