@@ -54,7 +54,7 @@ pub fn lookup(address: usize) -> Lookup {
         .map_or(Lookup::Free, Lookup::Allocated)
 }
 
-/// Memory that a pool holds from its provider.
+/// Memory that a pool holds from its provider, or an allocation of no pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeldSlab {

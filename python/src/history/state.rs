@@ -11,15 +11,14 @@ use pyo3::types::PyDict;
 
 use crate::stacks::{self, StackTable};
 use zeusm::history::{Place, Recording};
-use zeusm::pool::{self, HeldSlab};
-use zeusm::usm::{self, UnpooledBlock};
+use zeusm::pool::HeldSlab;
+use zeusm::usm;
 use zeusm::{Device, Runtime};
 
 /// The memory of zeusm at one time, and what was recorded until then.
 #[pyclass(name = "_HistoryState", module = "zeusm.memory", frozen)]
 pub(crate) struct PyHistoryState {
-    slabs: Vec<HeldSlab>,
-    unpooled: Vec<UnpooledBlock>,
+    held: Vec<HeldSlab>,
     pub(super) recording: Option<Recording>,
     stacks: Option<Arc<StackTable>>,
 }
@@ -28,8 +27,7 @@ impl PyHistoryState {
     /// The blocks first, so that what is recorded of them is known.
     pub(super) fn new(recording: impl FnOnce() -> Option<Recording>) -> Self {
         Self {
-            slabs: pool::slabs(),
-            unpooled: usm::unpooled(),
+            held: usm::held(),
             recording: recording(),
             stacks: stacks::current(),
         }
@@ -125,16 +123,11 @@ fn add_live(
     places: &mut Indexed<Place>,
 ) -> PyResult<()> {
     let (mut blocks, mut slabs) = (Vec::new(), Vec::new());
-    for slab in &state.slabs {
+    for slab in &state.held {
         let place = places.index(slab.place);
         blocks.extend(slab.blocks.iter().map(|block| (block.clone(), place)));
         let (range, used) = (&slab.range, slab.used_bytes);
         slabs.push((range.start, range.len(), place, used, slab.block_size));
-    }
-    for block in &state.unpooled {
-        let (place, range) = (places.index(block.place), &block.range);
-        blocks.push((range.clone(), place));
-        slabs.push((range.start, range.len(), place, range.len(), 0));
     }
     let recorded = |at: usize| {
         let recording: Option<&Recording> = state.recording.as_ref();
