@@ -145,7 +145,7 @@ fn check_shareable(memory: &PyMemory, kind: UsmKind, alignment: usize) -> PyResu
             parse::class_suffix(memory.kind),
         )));
     }
-    if alignment > 1 && !memory.address.number().is_multiple_of(alignment) {
+    if alignment > 1 && !memory.address.is_multiple_of(alignment) {
         return Err(PyValueError::new_err(format!(
             "the argument's memory at {:#x} is not aligned to {alignment} bytes; pass copy=True for a copy that is",
             memory.address

@@ -10,7 +10,7 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
-use crate::memory::{Address, Pinned, PyMemory};
+use crate::memory::{Pinned, PyMemory};
 use crate::parse::dtype;
 use crate::resolve::ContextDevice;
 use crate::transfer::{self, StridedCopy};
@@ -51,7 +51,7 @@ impl UsmArray {
         layout: Layout,
     ) -> PyResult<Self> {
         let inner = memory.get();
-        let base = inner.address.number();
+        let base = inner.address;
         let size = inner.nbytes;
         let memory_of_base = Allocation { base, size };
         layout.check_within(base, memory_of_base).or_raise()?;
@@ -115,7 +115,7 @@ impl UsmArray {
     /// The range of addresses from the lowest byte of an element to the highest.
     pub(super) fn extent(&self) -> Range<usize> {
         let extent = self.layout.extent();
-        let memory = self.memory().address.number();
+        let memory = self.memory().address;
         transfer::range(memory.wrapping_add_signed(extent.start), extent.len())
     }
 
@@ -127,8 +127,8 @@ impl UsmArray {
             address: if extent.is_empty() {
                 memory.address
             } else {
-                let first = memory.address.number();
-                Address::new(first.wrapping_add_signed(extent.start))
+                let first = memory.address;
+                first.wrapping_add_signed(extent.start)
             },
             nbytes: extent.len(),
             terms: memory.terms.aligned(0),
@@ -169,7 +169,7 @@ impl UsmArray {
     /// A message.
     pub(super) fn check_alignment(&self) -> Result<(), String> {
         let alignment = self.element.alignment();
-        let first = self.first(self.memory().address.number());
+        let first = self.first(self.memory().address);
         if self.layout.elements() == 0 || first.is_multiple_of(alignment) {
             return Ok(());
         }
@@ -210,7 +210,7 @@ impl UsmArray {
     pub(super) fn exportable(&self) -> PyResult<&Exportable> {
         self.exportable.get_or_try_init(|| {
             let item = self.item_for_peer().map_err(PyBufferError::new_err)?;
-            let pointer = self.memory().address.number();
+            let pointer = self.memory().address;
             Exportable::new(pointer, item, &self.layout)
                 .or_raise()
                 .map(Box::new)

@@ -70,7 +70,7 @@ impl PyEvent {
 
     /// Waits, and reclaims the operands of complete operations.
     fn wait_for(&self, py: Python<'_>, limit: Option<Duration>) -> PyResult<bool> {
-        let done = in_flight::wait(py, &self.event, limit)?;
+        let done = in_flight::wait(py, &self.event, limit, true)?;
         if done {
             self.reclaim(py);
         }

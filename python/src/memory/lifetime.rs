@@ -8,7 +8,7 @@ use pyo3::types::{PySlice, PyTuple};
 
 use std::sync::Arc;
 
-use super::base::{Address, PyMemory};
+use super::base::PyMemory;
 use super::classes::object;
 use super::owner::Owner;
 use crate::errors::OrRaise;
@@ -45,10 +45,10 @@ impl PyMemory {
         part.nbytes = range.slicelength;
         part.terms = part.terms.aligned(0);
         // A part without bytes has a null pointer, as a new object without bytes has.
-        part.address = Address::new(match part.nbytes {
+        part.address = match part.nbytes {
             0 => 0,
-            _ => memory.address.number() + range.start.unsigned_abs(),
-        });
+            _ => memory.address + range.start.unsigned_abs(),
+        };
         object(slf.py(), part)
     }
 

@@ -62,10 +62,10 @@ impl PyMemoryPool {
                     let shared = binding.context_device().shared_queue();
                     let mut queues = binding.queue().into_iter().chain(shared);
                     queues.try_for_each(|queue| queue.finish(py))?;
-                    let events = in_flight::using(py, ranges, None, || py.check_signals())?;
+                    let events = in_flight::using(py, ranges, None, true)?;
                     events
                         .iter()
-                        .try_for_each(|event| in_flight::wait(py, event, None).map(drop))
+                        .try_for_each(|event| in_flight::wait(py, event, None, true).map(drop))
                 })
                 .map_err(Raised)
             };
