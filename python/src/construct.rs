@@ -75,64 +75,37 @@ pub(crate) fn construct_then<T>(
         Some(queue) => Some(resolve::binding(queue, "queue")?.into()),
         None => pool_binding.map(BindingRef::new),
     };
+    let request = |size, binding| Request {
+        source,
+        kind,
+        size,
+        alignment,
+        binding,
+    };
     if parse::is_integral(other)? {
         let size = parse::size(other)?;
         let binding = match binding {
             Some(binding) => binding,
             None => BindingRef::new(default_binding(py)?),
         };
-        let request = Request {
-            source,
-            kind,
-            size,
-            alignment,
-            binding,
-        };
-        request.allocate_then(py, then)
-    } else if options.copy {
-        let source_of_bytes = pinned_of(other)?;
-        let binding = binding.as_deref().cloned();
-        then(copy(
-            kind,
-            &source_of_bytes,
-            source,
-            alignment,
-            binding,
-            py,
-        )?)
-    } else {
-        let has_pool = options.pool.is_some();
-        let binding = binding.as_deref().cloned();
-        then(share(
-            kind,
-            view_of(other)?,
-            has_pool,
-            alignment,
-            binding,
-            py,
-        )?)
+        return request(size, binding).allocate_then(py, then);
     }
-}
-
-/// The memory of another object, without a copy.
-fn share(
-    kind: UsmKind,
-    memory: PyMemory,
-    has_pool: bool,
-    alignment: usize,
-    binding: Option<Arc<QueueBinding>>,
-    py: Python<'_>,
-) -> PyResult<PyMemory> {
-    if has_pool {
+    if options.copy {
+        let from = pinned_of(other)?;
+        let binding = binding.unwrap_or_else(|| BindingRef::new(&from.binding));
+        return then(copy(py, &from, request(from.nbytes, binding))?);
+    }
+    let memory = view_of(other)?;
+    if options.pool.is_some() {
         return Err(PyValueError::new_err(
             "pool is of no use without an allocation: give a number of bytes, or copy=True",
         ));
     }
     check_shareable(&memory, kind, alignment)?;
-    match binding {
-        Some(binding) => with_queue(py, memory, binding),
-        None => Ok(memory),
-    }
+    then(match binding {
+        Some(binding) => with_queue(py, memory, Arc::clone(&binding))?,
+        None => memory,
+    })
 }
 
 /// Checks that memory of another object can be used without a copy.
@@ -155,22 +128,7 @@ fn check_shareable(memory: &PyMemory, kind: UsmKind, alignment: usize) -> PyResu
 }
 
 /// A new allocation with the bytes of `source`.
-fn copy(
-    kind: UsmKind,
-    source: &Pinned,
-    from: AllocationSource<'_>,
-    alignment: usize,
-    binding: Option<Arc<QueueBinding>>,
-    py: Python<'_>,
-) -> PyResult<PyMemory> {
-    let binding = binding.unwrap_or_else(|| Arc::clone(&source.binding));
-    let request = Request {
-        source: from,
-        kind,
-        size: source.nbytes,
-        alignment,
-        binding: binding.into(),
-    };
+fn copy(py: Python<'_>, source: &Pinned, request: Request<'_>) -> PyResult<PyMemory> {
     let copy = request.allocate(py)?;
     let here = Arc::clone(copy.context_device());
     let to = Side {

@@ -217,51 +217,30 @@ impl UsmArray {
         })
     }
 
-    /// Copies `elements`, which are within the array, to packed memory at `to` on the queue of `here`; waits, and returns the
-    /// owner of that memory.
+    /// Copies `elements`, which are within the array, to packed memory on the queue of `here`, or from there to them; waits, and
+    /// returns the owner of that memory.
     ///
     /// # Safety
-    /// `owner` must keep `elements.nbytes()` bytes at `to` valid: USM of the context, or host memory. `here` must be able to
+    /// `owner` must keep `elements.nbytes()` bytes at `packed` valid: USM of the context, or host memory. `here` must be able to
     /// access the array.
-    pub(super) unsafe fn gather<T: Send + 'static>(
+    pub(super) unsafe fn copy_packed<T: Send + 'static>(
         &self,
         py: Python<'_>,
         here: &Arc<ContextDevice>,
         elements: &Layout,
-        to: usize,
+        packed: usize,
+        is_scatter: bool,
         owner: T,
     ) -> PyResult<T> {
         let sides = StridedCopy {
             strided: self.memory().for_queue(py)?,
-            packed: to,
-            is_scatter: false,
+            packed,
+            is_scatter,
         };
         let operands = (owner, self.base.share(py)?);
         // SAFETY: the operands own the memory, which contains the elements, and by the caller's word the other side.
         let (owner, _) = unsafe { transfer::copy_strided(py, here, elements, sides, operands) }?;
         Ok(owner)
-    }
-
-    /// Copies packed memory at `from` to `elements`, which are within the array, on the array's own queue, and waits.
-    ///
-    /// # Safety
-    /// `owner` must keep `elements.nbytes()` bytes at `from` valid: USM of the context, or host memory.
-    pub(super) unsafe fn scatter<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        elements: &Layout,
-        from: usize,
-        owner: T,
-    ) -> PyResult<()> {
-        let memory = self.memory();
-        let sides = StridedCopy {
-            strided: memory.for_queue(py)?,
-            packed: from,
-            is_scatter: true,
-        };
-        let (here, operands) = (memory.context_device(), (owner, self.base.share(py)?));
-        // SAFETY: as in `gather`.
-        unsafe { transfer::copy_strided(py, here, elements, sides, operands) }.map(drop)
     }
 }
 

@@ -156,7 +156,7 @@ impl UsmArray {
         check_size(&bytes, &elements)?;
         let (here, to) = (self.memory().context_device(), bytes.address());
         // SAFETY: the buffer has the elements' size, and the array's own device can access it.
-        unsafe { self.gather(py, here, &elements, to, bytes) }.map(drop)
+        unsafe { self.copy_packed(py, here, &elements, to, false, bytes) }.map(drop)
     }
 
     /// Copies a buffer to the array, on the device.
@@ -166,9 +166,9 @@ impl UsmArray {
         let (elements, _) = self.layout.packed().or_raise()?;
         let bytes = HostBuffer::readable(bytes)?;
         check_size(&bytes, &elements)?;
-        let from = bytes.address();
-        // SAFETY: the buffer has the elements' size.
-        unsafe { self.scatter(py, &elements, from, bytes) }
+        let (here, from) = (self.memory().context_device(), bytes.address());
+        // SAFETY: as for `_gather`.
+        unsafe { self.copy_packed(py, here, &elements, from, true, bytes) }.map(drop)
     }
 
     /// Refuses to write to an array that is read-only or repeats elements.
