@@ -12,6 +12,8 @@ use level_zero_sys as sys;
 use once_cell::race::OnceBox;
 
 pub(crate) use self::pool::EventPool;
+#[cfg(target_os = "linux")]
+pub(crate) use self::pool::{create_event, create_pool};
 pub(crate) use self::shared::Shared;
 use crate::context::Context;
 use crate::device::Device;

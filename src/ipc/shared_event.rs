@@ -10,7 +10,7 @@ use super::driver::DriverHandle;
 use super::{exports, imported_file};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::event::{Shared, retry};
+use crate::event::{Shared, create_event, create_pool, retry};
 
 /// The two events of a pool of their own, so that none is reset for another use while a process looks at it.
 #[derive(Debug)]
@@ -36,25 +36,7 @@ unsafe impl Sync for SharedEvent {}
 impl SharedEvent {
     /// Makes one of this process, not signalled.
     pub fn create(context: &Context) -> Result<Self> {
-        let description = sys::ze_event_pool_desc_t {
-            flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0 | sys::ZE_EVENT_POOL_FLAG_IPC.0,
-            count: 2,
-            ..sys::structure()
-        };
-        let mut pool = ptr::null_mut();
-        // SAFETY: the context is alive; no devices are passed with a count of zero.
-        unsafe {
-            call!(
-                context.library(),
-                zeEventPoolCreate(
-                    context.handle(),
-                    &description,
-                    0,
-                    ptr::null_mut(),
-                    &mut pool
-                )
-            )
-        }?;
+        let pool = create_pool(context, sys::ZE_EVENT_POOL_FLAG_IPC.0, 2)?;
         Self::of(context, pool, std::process::id(), false)
     }
 
@@ -112,14 +94,8 @@ impl SharedEvent {
             export: None,
         };
         for (index, event) in [(0, &mut shared.done), (1, &mut shared.failed)] {
-            let description = sys::ze_event_desc_t {
-                index,
-                signal: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
-                wait: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
-                ..sys::structure()
-            };
             // SAFETY: the pool is alive and each index is used once in this process.
-            unsafe { call!(context.library(), zeEventCreate(pool, &description, event)) }?;
+            unsafe { create_event(context, pool, index, event) }?;
         }
         Ok(shared)
     }
