@@ -27,22 +27,18 @@
 //! # Ok::<(), zeusm::suai::Error>(())
 //! ```
 
-mod dlpack_type;
 mod error;
 mod interface;
 mod item;
 mod layout;
-mod narrow;
 mod record;
 mod regions;
 mod view;
 
-pub use dlpack_type::DlpackType;
 pub use error::{Error, MAX_DEPTH, MAX_FIELDS, MAX_NDIM, VERSION};
 pub use interface::{Fields, Flag, Interface};
-pub use item::{ByteOrder, ItemType, Kind};
+pub use item::{ByteOrder, DlpackType, ItemType, Kind};
 pub use layout::{Allocation, Layout};
-pub use narrow::Narrow;
 pub use record::{ElementType, Record, RecordField};
 pub use regions::{Region, Regions};
 pub use view::{Index, Order, ViewError};

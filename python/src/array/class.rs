@@ -156,9 +156,9 @@ impl UsmArray {
     pub(super) fn check_typestr(&self) -> Result<(), String> {
         match self.element.narrow() {
             None => Ok(()),
-            Some(narrow) => Err(format!(
+            Some(_) => Err(format!(
                 "the protocol has no name for {}: exchange the array by DLPack",
-                narrow.name()
+                dtype::name(&self.element)
             )),
         }
     }

@@ -180,11 +180,7 @@ impl UsmArray {
     /// The array, or one of unsigned integers in place of a type that the protocols of NumPy have no name for.
     fn _plain(slf: &Bound<'_, Self>) -> PyResult<Py<Self>> {
         let (py, array) = (slf.py(), slf.get());
-        match array
-            .element
-            .narrow()
-            .and_then(|it| ItemType::from(it).bits())
-        {
+        match array.element.narrow().and_then(ItemType::bits) {
             None => Ok(slf.clone().unbind()),
             Some(bits) => Py::new(py, array.of(py, bits.into(), array.layout.clone())?),
         }
