@@ -1,7 +1,7 @@
 //! `__cuda_array_interface__` as data, and its validation.
 
 use super::Error;
-use crate::suai::{self, ElementType, Fields, Flag, Layout};
+use crate::suai::{self, ElementType, Fields, Layout};
 
 /// The work of the producer that precedes an access to the elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Interface {
         })?;
         Ok(Self {
             pointer: array.pointer,
-            read_only: array.is_read_only(Flag::ReadOnly),
+            read_only: array.flag == Some(true),
             element: array.element,
             layout: array.layout,
             order,

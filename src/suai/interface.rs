@@ -1,7 +1,7 @@
 //! The dictionary's fields, and the validated interface.
 
 use super::error::{Error, VERSION};
-use super::layout::{Allocation, Layout};
+use super::layout::Layout;
 use super::record::{ElementType, Record};
 
 /// The dictionary's fields as found; `None` where the key is absent or its value is Python's `None`.
@@ -14,7 +14,7 @@ pub struct Fields<'a> {
     pub version: Option<i64>,
     /// `data[0]`, the address.
     pub pointer: Option<u64>,
-    /// `data[1]`; see [`Flag`].
+    /// `data[1]`; see [`Interface::flag`].
     pub flag: Option<bool>,
     /// `typestr`.
     pub typestr: Option<&'a str>,
@@ -28,21 +28,13 @@ pub struct Fields<'a> {
     pub offset: Option<i64>,
 }
 
-/// The meaning of `true` in `data[1]`, on which dpctl's documentation and code disagree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Flag {
-    /// "Read-only", as in dpctl's documentation, NumPy and Numba.
-    ReadOnly,
-    /// "Writable", as in dpctl's own objects.
-    Writable,
-}
-
 /// The validated `__sycl_usm_array_interface__` of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// The address that [`Layout::byte_offset`] is relative to; 0 only without elements.
     pub pointer: usize,
-    /// `data[1]` as it was given.
+    /// `data[1]` as it was given. `true` means "read-only" in dpctl's documentation, NumPy and Numba, and "writable" in dpctl's own
+    /// objects. Without a flag, writing is allowed.
     pub flag: Option<bool>,
     /// The type of the items: a record if they are of kind kind `V` and have a description with fields.
     pub element: ElementType,
@@ -91,13 +83,6 @@ impl Interface {
         })
     }
 
-    /// Whether the exporter forbids writing, when `true` in `data[1]` means `meaning`. Without a flag, writing is allowed.
-    #[must_use]
-    pub fn is_read_only(&self, meaning: Flag) -> bool {
-        self.flag
-            .is_some_and(|flag| flag == (meaning == Flag::ReadOnly))
-    }
-
     /// The lowest address of the elements, where an untyped view of the array begins. Without elements, the pointer itself.
     #[must_use]
     pub fn start(&self) -> usize {
@@ -107,14 +92,6 @@ impl Interface {
             // Cannot wrap, as `read` has validated these addresses.
             self.pointer.wrapping_add_signed(self.layout.extent().start)
         }
-    }
-
-    /// Checks that the array touches only bytes of `allocation`.
-    ///
-    /// # Errors
-    /// [`Error::OutsideAllocation`], with pointer and extent.
-    pub fn check_within(&self, allocation: Allocation) -> Result<(), Error> {
-        self.layout.check_within(self.pointer, allocation)
     }
 }
 

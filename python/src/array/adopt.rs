@@ -141,14 +141,11 @@ fn from_interface(
     } else {
         let (context_device, attributes) =
             found.map_err(|error| invalid_argument("'data' and 'syclobj'", py, error))?;
-        let allocation = suai::Allocation {
-            base: attributes.base,
-            size: attributes.size,
-        };
-        exported
-            .interface
-            .check_within(allocation)
-            .map_err(|error| outside(&exported.interface, &error))?;
+        let interface = &exported.interface;
+        let checked = interface
+            .layout
+            .check_within(interface.pointer, attributes.addresses());
+        checked.map_err(|error| outside(interface, &error))?;
         (context_device, attributes.kind)
     };
     // Host memory belongs to no device, so it is used on the exporter's queue.

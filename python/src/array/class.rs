@@ -15,7 +15,7 @@ use crate::parse::dtype;
 use crate::resolve::ContextDevice;
 use crate::transfer::{self, StridedCopy};
 use zeusm::dlpack::{Device, Exportable};
-use zeusm::suai::{Allocation, ElementType, ItemType, Layout};
+use zeusm::suai::{ElementType, ItemType, Layout};
 
 /// An n-dimensional array in USM: a view of a memory object with a type, a shape and strides, without arithmetic.
 ///
@@ -51,10 +51,9 @@ impl UsmArray {
         layout: Layout,
     ) -> PyResult<Self> {
         let inner = memory.get();
-        let base = inner.address;
-        let size = inner.nbytes;
-        let memory_of_base = Allocation { base, size };
-        layout.check_within(base, memory_of_base).or_raise()?;
+        let first = inner.address;
+        let memory_of_base = first..first + inner.nbytes;
+        layout.check_within(first, memory_of_base).or_raise()?;
         Ok(Self {
             base: Pinned::new(memory)?,
             element,

@@ -23,8 +23,7 @@ use crate::resolve::{
 };
 use crate::shown::{class_name, naming};
 use zeusm::dlpack::{Device, Form, Managed, Tensor, abi};
-use zeusm::suai::{self, Allocation};
-use zeusm::usm::{UsmKind, is_in_place};
+use zeusm::usm::{PointerAttributes, UsmKind, is_in_place};
 
 /// Imports any object with `__dlpack__` as an array in USM: a view if its memory is USM, else a copy.
 ///
@@ -324,12 +323,12 @@ impl<'py> Offered<'py> {
         UsmArray::new(&object(py, memory)?, tensor.item.into(), layout)
     }
 
-    fn check_within(&self, base: usize, size: usize) -> PyResult<()> {
+    fn check_within(&self, allocation: &PointerAttributes) -> PyResult<()> {
         let tensor = &self.tensor;
-        tensor
+        let checked = tensor
             .layout
-            .check_within(tensor.pointer, Allocation { base, size })
-            .map_err(|error: suai::Error| PyBufferError::new_err(format!("{error}")))
+            .check_within(tensor.pointer, allocation.addresses());
+        checked.map_err(|error| PyBufferError::new_err(format!("{error}")))
     }
 }
 
@@ -362,7 +361,7 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
         found => found,
     };
     let (context_device, attributes) = found?;
-    offer.check_within(attributes.base, attributes.size)?;
+    offer.check_within(&attributes)?;
     if attributes.kind == UsmKind::Host {
         resolve::exchange_host_memory(py, device.binding().context_device())?;
     }
@@ -386,7 +385,7 @@ fn usm_of_peer(
 ) -> PyResult<UsmArray> {
     let (context_device, attributes) =
         ContextDevice::of_pointer(&peer.context, offer.tensor.pointer)?;
-    offer.check_within(attributes.base, attributes.size)?;
+    offer.check_within(&attributes)?;
     offer.array(py, attributes.kind, peer.bind_at(py, &context_device)?)
 }
 
@@ -421,7 +420,7 @@ fn usm_of_host(x: &Bound<'_, PyAny>, offer: &Offered<'_>) -> PyResult<Option<Usm
         Err(error) => return Err(error),
     };
     if !is_empty {
-        offer.check_within(attributes.base, attributes.size)?;
+        offer.check_within(&attributes)?;
     }
     let binding = QueueBinding::new(context_device, None);
     if binding.context_device().sycl().is_ok() {

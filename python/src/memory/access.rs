@@ -217,7 +217,7 @@ impl PyMemory {
     fn allocation(&self) -> Option<Range<usize>> {
         let context = self.context_device().context();
         let attributes = context.pointer_attributes(self.address).ok()?;
-        Some(attributes.base..attributes.base + attributes.size)
+        Some(attributes.addresses())
     }
 
     /// Whether `binding` has no queue, or the same as the memory's own.

@@ -11,7 +11,7 @@ use crate::dpctl;
 use crate::errors::{Explain, OrRaise};
 use crate::interpreter::intern;
 use crate::shown::{class_name, naming};
-use zeusm::suai::{self, Flag, Record};
+use zeusm::suai::{self, Record};
 use zeusm::{cuda, suai::Interface};
 
 const USM: &str = "__sycl_usm_array_interface__";
@@ -62,13 +62,9 @@ pub(crate) fn read<'py>(
     let syclobj = fields
         .get(intern!(py, "syclobj"))?
         .ok_or_else(|| malformed(suai::Error::Missing("syclobj")))?;
-    let meaning = if !from_buffer && dpctl::is_memory(object)? {
-        Flag::Writable
-    } else {
-        Flag::ReadOnly
-    };
+    let means_writable = !from_buffer && dpctl::is_memory(object)?;
     Ok(Exported {
-        read_only: interface.is_read_only(meaning),
+        read_only: interface.flag.is_some_and(|flag| flag != means_writable),
         interface,
         syclobj,
     })
