@@ -39,11 +39,14 @@ impl ContextRef {
         // SAFETY: the vector is alive until it is deleted below; `GetAt` returns copies of its references.
         let devices = unsafe {
             (0..(functions.devices_size)(vector))
-                .map(|index| DeviceRef::own(self.library(), (functions.devices_at)(vector, index)))
-                .collect::<Option<_>>()
+                .map(|index| {
+                    let device = (functions.devices_at)(vector, index);
+                    DeviceRef::own(self.library(), device, "DPCTLDeviceVector_GetAt")
+                })
+                .collect()
         };
         // SAFETY: deleted once.
         unsafe { (functions.devices_delete)(vector) };
-        devices.ok_or(Error::Failed("DPCTLDeviceVector_GetAt"))
+        devices
     }
 }

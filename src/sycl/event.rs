@@ -75,8 +75,7 @@ impl EventRef {
             return Err(error);
         }
         // SAFETY: the storage has an event without another owner, which dpctl deletes with `operator delete`.
-        let event = unsafe { Self::own(library, storage) };
-        let event = event.ok_or(Error::Failed(throwing.event_make.name))?;
+        let event = unsafe { Self::own(library, storage, throwing.event_make.name) }?;
         let native = event.native_handle(&throwing.event_native)?;
         Ok(Some((event, native)))
     }

@@ -83,21 +83,28 @@ impl<C: Class> Reference<C> {
         // SAFETY: `raw` is an object of this class; dpctl's function catches exceptions.
         let copy = unsafe { (calls.copy)(raw) };
         // SAFETY: the copy has no other owner.
-        unsafe { Self::own(library, copy) }.ok_or(Error::Failed(calls.copy_name))
+        unsafe { Self::own(library, copy, calls.copy_name) }
     }
 
-    /// Takes the ownership of a reference that a function of `library` returned; `None` for null.
+    /// Takes the ownership of a reference that a function of `library` returned.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] for null, which functions of dpctl return after an exception.
     ///
     /// # Safety
     /// `raw` must be null or a reference of class `C` without another owner.
-    pub(super) unsafe fn own(library: &'static Library, raw: RawRef) -> Option<Self> {
-        NonNull::new(raw).map(|raw| {
-            Self(Arc::new(Owned {
-                raw,
-                library,
-                class: PhantomData,
-            }))
-        })
+    pub(super) unsafe fn own(
+        library: &'static Library,
+        raw: RawRef,
+        function: &'static str,
+    ) -> Result<Self, Error> {
+        let raw = NonNull::new(raw).ok_or(Error::Failed(function))?;
+        let class = PhantomData;
+        Ok(Self(Arc::new(Owned {
+            raw,
+            library,
+            class,
+        })))
     }
 
     /// The reference itself, valid as long as `self` lives.
