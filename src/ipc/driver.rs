@@ -1,4 +1,4 @@
-//! Level Zero's IPC handles, which begin with a file descriptor.
+//! What drivers share: Level Zero's IPC handles, which begin with a file descriptor, and what they are of.
 
 use std::ffi::c_char;
 use std::io;
@@ -14,14 +14,61 @@ use zeusm_process::{FIRST_DESCRIPTOR, FileId};
 use super::Error;
 use super::driver_descriptor::DriverDescriptor;
 use super::identity;
-use super::subject::Subject;
 use crate::call::last_error;
 use crate::context::Context;
 use crate::device::Device;
 use crate::device::Driver;
+use crate::usm::UsmKind;
 
 /// The most descriptors that are passed to the driver for one opening.
 const ATTEMPTS: u32 = 8;
+
+/// What a handle names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Memory(UsmKind),
+    Event,
+}
+
+impl Subject {
+    const ALL: [Self; 4] = [
+        Self::Memory(UsmKind::Host),
+        Self::Memory(UsmKind::Device),
+        Self::Memory(UsmKind::Shared),
+        Self::Event,
+    ];
+
+    /// Its number in serialised handles.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Memory(UsmKind::Host) => 1,
+            Self::Memory(UsmKind::Device) => 2,
+            Self::Memory(UsmKind::Shared) => 3,
+            Self::Event => 4,
+        }
+    }
+
+    /// The subject with that number.
+    pub fn of(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.number() == number)
+    }
+
+    /// The flag of drivers that support it.
+    pub fn flag(self) -> u32 {
+        match self {
+            Self::Memory(_) => sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0,
+            Self::Event => sys::ZE_IPC_PROPERTY_FLAG_EVENT_POOL.0,
+        }
+    }
+
+    /// Its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory(_) => "memory",
+            Self::Event => "events",
+        }
+    }
+}
 
 /// Whether a driver supports IPC of the subject, and the system allows it: of the CPU runtime, the system may forbid a call that
 /// it needs, and every handle has the machine's identity. A shortage does not count, as it may pass.

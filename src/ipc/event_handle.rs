@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::descriptor::Received;
-use super::driver::DriverHandle;
+use super::driver::{DriverHandle, Subject};
 use super::handle::IpcHandle;
 use super::shared_event::SharedEvent;
-use super::subject::Subject;
 use super::{Error, descriptor, driver, exports, identity, imported_file, lifeline, server};
 use crate::device::Device;
 use crate::event::Event;
