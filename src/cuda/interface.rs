@@ -34,7 +34,7 @@ impl Interface {
     ///
     /// # Errors
     /// [`Error::Version`], [`Error::Stream`], and [`Error::Field`] with the field and the value.
-    pub fn read(fields: &Fields<'_>, stream: Option<i64>) -> Result<Self, Error> {
+    pub fn read(fields: &Fields, stream: Option<i64>) -> Result<Self, Error> {
         let version = fields.version.ok_or(suai::Error::Missing("version"))?;
         let order = match (version, stream) {
             (0..=2, _) => Order::Context,
@@ -45,7 +45,7 @@ impl Interface {
             },
             _ => return Err(Error::Version(version)),
         };
-        let array = suai::Interface::of(fields, |shape, size| match fields.strides {
+        let array = suai::Interface::of(fields, |shape, size| match &fields.strides {
             None => Layout::new(shape, None, 0, size),
             Some(strides) => Layout::with_byte_strides(shape, strides, size),
         })?;

@@ -9,7 +9,7 @@ use super::record::{ElementType, Record};
 /// Integers have 64 bits. The Python layer refuses larger ones and negative pointers with [`Error::OutOfRange`], and
 /// processes `syclobj` itself.
 #[derive(Debug, Clone, Default)]
-pub struct Fields<'a> {
+pub struct Fields {
     /// `version`.
     pub version: Option<i64>,
     /// `data[0]`, the address.
@@ -17,13 +17,13 @@ pub struct Fields<'a> {
     /// `data[1]`; see [`Interface::flag`].
     pub flag: Option<bool>,
     /// `typestr`.
-    pub typestr: Option<&'a str>,
+    pub typestr: Option<String>,
     /// `descr`; as in NumPy, it is only relevant when `typestr` is of kind `V`.
     pub descr: Option<Record>,
     /// `shape`.
-    pub shape: Option<&'a [i64]>,
+    pub shape: Option<Vec<i64>>,
     /// `strides`, in elements.
-    pub strides: Option<&'a [i64]>,
+    pub strides: Option<Vec<i64>>,
     /// `offset`, in elements; 0 when absent.
     pub offset: Option<i64>,
 }
@@ -47,20 +47,20 @@ impl Interface {
     ///
     /// # Errors
     /// [`Error`], which names the field and the value.
-    pub fn read(fields: &Fields<'_>) -> Result<Self, Error> {
+    pub fn read(fields: &Fields) -> Result<Self, Error> {
         match required("version", fields.version)? {
             VERSION => {}
             version => return Err(Error::Version(version)),
         }
         let offset = fields.offset.unwrap_or(0);
         Self::of(fields, |shape, size| {
-            Layout::new(shape, fields.strides, offset, size)
+            Layout::new(shape, fields.strides.as_deref(), offset, size)
         })
     }
 
     /// Validates all fields but the version, with a layout that `layout` makes of the shape and the size of an item.
     pub(crate) fn of(
-        fields: &Fields<'_>,
+        fields: &Fields,
         layout: impl FnOnce(&[i64], usize) -> Result<Layout, Error>,
     ) -> Result<Self, Error> {
         let pointer = required("data", fields.pointer)?;
@@ -68,9 +68,11 @@ impl Interface {
             field: "data",
             value: pointer.to_string(),
         })?;
-        let element =
-            ElementType::read(required("typestr", fields.typestr)?, fields.descr.clone())?;
-        let layout = layout(required("shape", fields.shape)?, element.size())?;
+        let element = ElementType::read(
+            required("typestr", fields.typestr.as_deref())?,
+            fields.descr.clone(),
+        )?;
+        let layout = layout(required("shape", fields.shape.as_deref())?, element.size())?;
         if pointer == 0 && layout.elements() != 0 {
             return Err(Error::NullPointer(layout.shape().to_vec()));
         }

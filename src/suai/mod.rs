@@ -15,9 +15,9 @@
 //! let interface = Interface::read(&Fields {
 //!     version: Some(1),
 //!     pointer: Some(0x1000),
-//!     typestr: Some("<f4"),
-//!     shape: Some(&[3, 4]),
-//!     strides: Some(&[-4, 1]),
+//!     typestr: Some("<f4".to_owned()),
+//!     shape: Some(vec![3, 4]),
+//!     strides: Some(vec![-4, 1]),
 //!     offset: Some(8),
 //!     ..Fields::default()
 //! })?;

@@ -43,22 +43,18 @@ pub(crate) fn read<'py>(
         interface: USM,
         fields: dictionary,
     };
-    let mut common = fields.common()?;
+    let mut found = fields.common()?;
     let from_buffer = !dictionary.contains(intern!(py, "data"))?;
     if from_buffer {
-        common.data = Some(own_buffer(object)?);
+        let (pointer, flag) = own_buffer(object)?;
+        (found.pointer, found.flag) = (Some(pointer), Some(flag));
     }
     // The specification uses both names, typedescr and, as NumPy, descr.
-    let descr = match fields.record(intern!(py, "descr"))? {
-        None => fields.record(intern!(py, "typedescr"))?,
-        found => found,
-    };
-    let interface = Interface::read(&suai::Fields {
-        descr,
-        offset: fields.integer(intern!(py, "offset"))?,
-        ..common.fields()
-    })
-    .map_err(malformed)?;
+    if found.descr.is_none() {
+        found.descr = fields.record(intern!(py, "typedescr"))?;
+    }
+    found.offset = fields.integer(intern!(py, "offset"))?;
+    let interface = Interface::read(&found).map_err(malformed)?;
     let syclobj = fields
         .get(intern!(py, "syclobj"))?
         .ok_or_else(|| malformed(suai::Error::Missing("syclobj")))?;
@@ -83,11 +79,7 @@ pub(crate) fn read_cuda(object: &Bound<'_, PyAny>) -> PyResult<Option<cuda::Inte
         interface: CUDA,
         fields: &as_dictionary(CUDA, value)?,
     };
-    let common = fields.common()?;
-    let found = suai::Fields {
-        descr: fields.record(intern!(py, "descr"))?,
-        ..common.fields()
-    };
+    let found = fields.common()?;
     let stream = fields.integer(intern!(py, "stream"))?;
     let read = cuda::Interface::read(&found, stream);
     read.or_raise().map(Some)
@@ -135,36 +127,12 @@ struct Fields<'a, 'py> {
     fields: &'a Bound<'py, PyDict>,
 }
 
-/// The fields that the interfaces have in common.
-struct Common {
-    version: Option<i64>,
-    /// The address and the flag.
-    data: Option<(u64, bool)>,
-    typestr: Option<String>,
-    shape: Option<Vec<i64>>,
-    strides: Option<Vec<i64>>,
-}
-
-impl Common {
-    fn fields(&self) -> suai::Fields<'_> {
-        suai::Fields {
-            version: self.version,
-            pointer: self.data.map(|(pointer, _)| pointer),
-            flag: self.data.map(|(_, flag)| flag),
-            typestr: self.typestr.as_deref(),
-            shape: self.shape.as_deref(),
-            strides: self.strides.as_deref(),
-            ..suai::Fields::default()
-        }
-    }
-}
-
 impl<'py> Fields<'_, 'py> {
-    /// Reads the common fields.
+    /// Reads the fields that the interfaces have in common.
     ///
     /// # Errors
     /// `ValueError` or `TypeError` with the field and its value; `NotImplementedError` for a masked array.
-    fn common(&self) -> PyResult<Common> {
+    fn common(&self) -> PyResult<suai::Fields> {
         let py = self.fields.py();
         if self.get(intern!(py, "mask"))?.is_some() {
             return Err(PyNotImplementedError::new_err(format!(
@@ -173,13 +141,17 @@ impl<'py> Fields<'_, 'py> {
             )));
         }
         let data = self.get(intern!(py, "data"))?;
+        let data = data.map(|data| self.pair(&data)).transpose()?;
         let typestr = self.get(intern!(py, "typestr"))?;
-        Ok(Common {
-            data: data.map(|data| self.pair(&data)).transpose()?,
+        Ok(suai::Fields {
+            pointer: data.map(|(pointer, _)| pointer),
+            flag: data.map(|(_, flag)| flag),
             typestr: typestr.map(|value| self.typestr(&value)).transpose()?,
             shape: self.integers(intern!(py, "shape"))?,
             strides: self.integers(intern!(py, "strides"))?,
             version: self.integer(intern!(py, "version"))?,
+            descr: self.record(intern!(py, "descr"))?,
+            offset: None,
         })
     }
 

@@ -112,8 +112,8 @@ fn descr_must_have_the_size_in_typestr() {
         };
         Some(Record::new(vec![field("a", "<i4"), field("b", "<f8")]).unwrap())
     };
-    let with = |typestr| Fields {
-        typestr: Some(typestr),
+    let with = |typestr: &str| Fields {
+        typestr: Some(typestr.to_owned()),
         descr: pair(),
         ..fields(&[2], None, 0)
     };

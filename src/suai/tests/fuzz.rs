@@ -88,9 +88,9 @@ impl Dictionary {
             version: self.version,
             pointer: self.pointer,
             flag: self.flag,
-            typestr: self.typestr.as_deref(),
-            shape: self.shape.as_deref(),
-            strides: self.strides.as_deref(),
+            typestr: self.typestr.clone(),
+            shape: self.shape.clone(),
+            strides: self.strides.clone(),
             offset: self.offset,
             ..Fields::default()
         })
