@@ -244,17 +244,11 @@ pub(super) fn holders(held: Held, counts: impl Fn(&Place) -> bool, count: usize)
 /// The calling thread, by the system's number and name.
 #[cfg(target_os = "linux")]
 fn this_thread() -> Thread {
-    let mut name = [0u8; 16];
-    // SAFETY: PR_GET_NAME writes at most 16 bytes, and gettid has no arguments.
-    let id = unsafe {
-        libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr());
-        libc::gettid()
-    };
-    let end = name.iter().position(|&byte| byte == 0);
-    let name = &name[..end.unwrap_or(name.len())];
+    let id = rustix::thread::gettid().as_raw_pid().unsigned_abs();
+    let name = rustix::thread::name().unwrap_or_default();
     Thread {
-        id: u64::from(id.unsigned_abs()),
-        name: String::from_utf8_lossy(name).into_owned(),
+        id: u64::from(id),
+        name: name.to_string_lossy().into_owned(),
     }
 }
 
