@@ -63,7 +63,8 @@ fn set(in_section: bool) -> bool {
     if in_section && !before {
         // Ordered with `wait`: this thread sees that the process exits, or the exit sees the section.
         sections.fetch_add(1, Ordering::SeqCst);
-        if is_another_exiting() {
+        let exiting = EXITING.load(Ordering::SeqCst);
+        if exiting != 0 && exiting != this_thread() {
             sections.fetch_sub(1, Ordering::Release);
             park();
         }
@@ -78,12 +79,6 @@ fn set(in_section: bool) -> bool {
 /// Whether the calling thread is one of those.
 fn is_counted(sections: &'static AtomicUsize) -> bool {
     COUNTED.get().is_some_and(|own| ptr::eq(own, sections))
-}
-
-/// Whether another thread than this one exits the process.
-fn is_another_exiting() -> bool {
-    let exiting = EXITING.load(Ordering::SeqCst);
-    exiting != 0 && exiting != this_thread()
 }
 
 fn park() -> ! {

@@ -13,7 +13,7 @@ use crate::array::adopt::{pinned_of, view_of};
 use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, Pinned, PyMemory, object};
 use crate::parse::{self, BoolOrInt};
 use crate::pool::{AllocationSource, PyMemoryPool};
-use crate::resolve::{self, BindingRef, QueueBinding, default_binding};
+use crate::resolve::{self, BindingRef, default_binding};
 use crate::transfer::{self, Side};
 use zeusm::usm::UsmKind;
 
@@ -102,10 +102,16 @@ pub(crate) fn construct_then<T>(
         ));
     }
     check_shareable(&memory, kind, alignment)?;
-    then(match binding {
-        Some(binding) => with_queue(py, memory, Arc::clone(&binding))?,
-        None => memory,
-    })
+    let Some(binding) = binding else {
+        return then(memory);
+    };
+    let own = memory.context_device();
+    if !own.shares_context(binding.context_device()) {
+        return Err(PyValueError::new_err(
+            "the queue's context is not the one of the argument's memory; pass copy=True for a copy there",
+        ));
+    }
+    then(memory.on_queue(py, Arc::clone(&binding))?)
 }
 
 /// Checks that memory of another object can be used without a copy.
@@ -139,19 +145,6 @@ fn copy(py: Python<'_>, source: &Pinned, request: Request<'_>) -> PyResult<PyMem
     let (from, operands) = (source.side(py)?, (copy, source.share(py)?));
     // SAFETY: the operands own both sides, which are of the same size.
     unsafe { transfer::copy(py, to, from, source.nbytes, operands) }.map(|(copy, _)| copy)
-}
-
-/// The same memory with another queue, which must be of its context.
-fn with_queue(py: Python<'_>, memory: PyMemory, binding: Arc<QueueBinding>) -> PyResult<PyMemory> {
-    if !memory
-        .context_device()
-        .shares_context(binding.context_device())
-    {
-        return Err(PyValueError::new_err(
-            "the queue's context is not the one of the argument's memory; pass copy=True for a copy there",
-        ));
-    }
-    memory.on_queue(py, binding)
 }
 
 /// Imports USM of any kind without a copy, and keeps its owner alive.

@@ -160,15 +160,6 @@ impl Recorder {
         }
     }
 
-    /// The operations in the order of their start, at most the maximum, and the number of those that were dropped.
-    fn kept_operations(&mut self) -> (Vec<Operation>, u64) {
-        let mut operations = in_order(std::mem::take(&mut self.operations));
-        let most = self.options.max_events.unwrap_or(usize::MAX);
-        let excess = operations.len().saturating_sub(most);
-        operations.drain(..excess);
-        (operations, self.dropped_operations + excess as u64)
-    }
-
     /// The index of this thread.
     fn thread(&mut self) -> u32 {
         let (recording, index) = KNOWN.get();
@@ -193,28 +184,24 @@ impl Recorder {
     }
 
     pub(super) fn into_recording(mut self) -> Recording {
-        let (operations, dropped_operations) = self.kept_operations();
+        let mut operations = in_order(self.operations);
+        let most = self.options.max_events.unwrap_or(usize::MAX);
+        let excess = operations.len().saturating_sub(most);
+        operations.drain(..excess);
+        self.failures.retain_mut(|failure| {
+            let event = failure.event.checked_sub(self.dropped as usize);
+            event.map(|event| failure.event = event).is_some()
+        });
         Recording {
-            failures: self.kept_failures(),
+            failures: self.failures.into(),
             start: self.start.1,
             events: self.events.into(),
             dropped: self.dropped,
             live: self.live,
             threads: self.threads,
             operations,
-            dropped_operations,
+            dropped_operations: self.dropped_operations + excess as u64,
         }
-    }
-
-    /// The failures whose events are kept, with the indices of these.
-    fn kept_failures(&self) -> Vec<Failure> {
-        let dropped = self.dropped as usize;
-        let kept = self.failures.iter().filter_map(|failure| {
-            let event = failure.event.checked_sub(dropped)?;
-            let failure = failure.clone();
-            Some(Failure { event, ..failure })
-        });
-        kept.collect()
     }
 }
 

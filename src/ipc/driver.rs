@@ -131,11 +131,12 @@ impl DriverHandle {
         let number = self.descriptor().saturating_add(1);
         let mut passed = DriverDescriptor::new(received, number).map_err(system)?;
         let mut attempts = if is_own { ATTEMPTS } else { 1 };
+        let refused = Some(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
         loop {
             let opened = open(&self.with_descriptor(passed.number()));
             attempts -= 1;
             match opened {
-                Err(error) if attempts > 0 && is_invalid(&error) => {
+                Err(error) if attempts > 0 && error.result() == refused => {
                     // Further each time: the numbers of one process lie together.
                     let distance = 1 << (ATTEMPTS - attempts);
                     let number = passed.number().saturating_add(distance);
@@ -280,9 +281,4 @@ fn shortage(size: usize) -> Option<io::Error> {
         Ok(_) if limit.is_some_and(|limit| limit < size as u64) => Some(Errno::FBIG.into()),
         Ok(_) => None,
     }
-}
-
-/// Whether the driver has refused a handle.
-fn is_invalid(error: &crate::error::Error) -> bool {
-    error.result() == Some(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }

@@ -365,7 +365,7 @@ impl<P: Provider> Inner<P> {
         self.chunks.trim(keep);
         if self.chunks.held() > keep {
             // A thread whose shard is locked uses another one from then on: the peak is measured with what each shard has now.
-            self.measure_peak();
+            self.statistics();
             let _transfer = self.chunks.begin_transfer();
             for padded in &self.shards {
                 let free = padded.0.lock().drain();
@@ -405,11 +405,6 @@ impl<P: Provider> Inner<P> {
         // The shares of a peak that was reset.
         peaks.measure(levels(&mut shards));
         answer
-    }
-
-    fn measure_peak(&self) {
-        let mut shards = self.lock_shards();
-        self.peaks.lock().measure(levels(&mut shards));
     }
 
     fn lock_shards(&self) -> Vec<SpinGuard<'_, Shard>> {

@@ -148,8 +148,8 @@ fn broadcast(py: Python<'_>, target: &UsmArray, source: &UsmArray) -> PyResult<U
 /// Copies between arrays of the same shape and type, which may overlap.
 fn copy_usm(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
     let py = target.py();
-    let is_faster = host::is_read_faster(py, &source.layout)?
-        || host::is_write_faster(py, &target.get().layout)?;
+    let is_faster = host::is_faster(py, &source.layout, false)?
+        || host::is_faster(py, &target.get().layout, true)?;
     if is_faster && host::copy_through(source, target)? {
         return Ok(());
     }

@@ -18,8 +18,7 @@ use crate::interpreter::{capsule_pointer, intern};
 use crate::memory::{Owner, PyMemory, Terms, note_import_by_address, object};
 use crate::parse::{self, BoolOrInt, dtype};
 use crate::resolve::{
-    self, ContextDevice, DlpackDevice, QueueBinding, ResolvedSyclObject, default_binding,
-    pointer_attributes,
+    self, ContextDevice, DlpackDevice, QueueBinding, default_binding, pointer_attributes,
 };
 use crate::shown::{class_name, naming};
 use zeusm::dlpack::{Device, Form, Managed, Tensor, abi};
@@ -349,8 +348,12 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
     }
     let found = match ContextDevice::of_pointer(&device.context, offer.tensor.pointer) {
         Err(error) if is_unknown(py, &error) => {
+            // The array may be in the context of a peer's queue, where DLPack knows default contexts only.
             if let Some(peer) = resolve::of_jax(x)? {
-                return usm_of_peer(py, offer, peer);
+                let (at, attributes) =
+                    ContextDevice::of_pointer(&peer.context, offer.tensor.pointer)?;
+                offer.check_within(&attributes)?;
+                return offer.array(py, attributes.kind, peer.bind_at(py, &at)?);
             }
             Err(naming(error.value(py), |reason| {
                 PyBufferError::new_err(format!(
@@ -373,28 +376,11 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
     } else {
         QueueBinding::new(context_device, None)
     };
-    let own = own_binding(x)?.filter(|own| plan::is_at(binding.context_device(), own));
+    // The exporter may have more work on the queue of its array later.
+    let own = own_queue(x)?.map(|queue| resolve::binding(&queue, "sycl_queue"));
+    let own = own.transpose()?;
+    let own = own.filter(|own| plan::is_at(binding.context_device(), own));
     offer.array(py, attributes.kind, own.unwrap_or(binding))
-}
-
-/// The array in the context of a peer's queue, where DLPack knows default contexts only.
-fn usm_of_peer(
-    py: Python<'_>,
-    offer: &Offered<'_>,
-    peer: ResolvedSyclObject,
-) -> PyResult<UsmArray> {
-    let (context_device, attributes) =
-        ContextDevice::of_pointer(&peer.context, offer.tensor.pointer)?;
-    offer.check_within(&attributes)?;
-    offer.array(py, attributes.kind, peer.bind_at(py, &context_device)?)
-}
-
-/// The binding of the exporter's array, which may have more work on its queue later.
-fn own_binding(x: &Bound<'_, PyAny>) -> PyResult<Option<Arc<QueueBinding>>> {
-    let queue = own_queue(x)?;
-    queue
-        .map(|queue| resolve::binding(&queue, "sycl_queue"))
-        .transpose()
 }
 
 /// Whether the error says that the pointer is unknown, as opposed to a failure of the query.

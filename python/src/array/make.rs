@@ -40,7 +40,7 @@ pub(super) fn of_usm(py: Python<'_>, plan: &Plan, source: UsmArray) -> PyResult<
 pub(super) fn copy(py: Python<'_>, plan: &Plan, source: &UsmArray) -> PyResult<UsmArray> {
     let (elements, packed) = plan.packed()?;
     let mut copy = allocate(py, plan, packed)?;
-    if host::is_read_faster(py, &elements)? {
+    if host::is_faster(py, &elements, false)? {
         let target = Bound::new(py, copy)?;
         let is_copied = host::copy_through(source, &target)?;
         copy = target.get().share(py)?;

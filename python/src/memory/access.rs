@@ -255,8 +255,14 @@ impl PyMemory {
     }
 
     fn after_sycl_queues(&self, py: Python<'_>) -> PyResult<()> {
-        self.sycl_queues()
-            .try_for_each(|queue| self.after_queue(py, queue))
+        let mut queues = self.sycl_queues();
+        let ended = queues.try_for_each(|queue| queue.finish(py));
+        ended.inspect_err(|_| {
+            // SYCL may report the loss of a device only once. Recording it makes later accesses fail, too.
+            let _ = detach(py, || {
+                self.context_device().device().check_alive_after_error()
+            });
+        })
     }
 
     /// The memory's SYCL queue, and those of packages that take another one for it: dpctl's cached queue of the device and, for
@@ -273,14 +279,5 @@ impl PyMemory {
             move |queue: &&SyclQueue| own.is_none_or(|own| own.reference() != queue.reference());
         own.into_iter()
             .chain(shared.into_iter().chain(of_first).filter(is_other))
-    }
-
-    fn after_queue(&self, py: Python<'_>, queue: &SyclQueue) -> PyResult<()> {
-        queue.finish(py).inspect_err(|_| {
-            // SYCL may report the loss of a device only once. Recording it makes later accesses fail, too.
-            let _ = detach(py, || {
-                self.context_device().device().check_alive_after_error()
-            });
-        })
     }
 }
