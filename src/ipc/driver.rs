@@ -109,7 +109,8 @@ impl DriverHandle {
         Ok(Self(handle.data.map(|byte| byte as u8)))
     }
 
-    /// Calls `open` with the handle for this process, in which `received` is its descriptor, and which made it if `is_own`.
+    /// Calls `open` with the handle of a subject for this process, in which `received` is its descriptor, and which made it if
+    /// `is_own`. An error of the driver is explained.
     ///
     /// Older drivers of Intel interpret the number in the handle as a descriptor of this process, newer ones as one of the
     /// exporting process unless it was changed, which may name another file by now. So it is changed, to a higher one. In the
@@ -119,10 +120,12 @@ impl DriverHandle {
         &self,
         received: Option<OwnedFd>,
         is_own: bool,
+        (device, subject): (&Device, Subject),
         open: impl Fn(&Self) -> crate::error::Result<T>,
     ) -> Result<T, Error> {
+        let explain = |cause| explain(device, subject, 0, cause);
         let Some(received) = received else {
-            return Ok(open(self)?);
+            return open(self).map_err(explain);
         };
         let system = |cause| Error::System {
             what: "cannot duplicate the descriptor of the handle",
@@ -141,11 +144,11 @@ impl DriverHandle {
                     let distance = 1 << (ATTEMPTS - attempts);
                     let number = passed.number().saturating_add(distance);
                     let Ok(other) = passed.renumbered(number) else {
-                        return Err(error.into());
+                        return Err(explain(error));
                     };
                     passed = other;
                 }
-                opened => return Ok(opened?),
+                opened => return opened.map_err(explain),
             }
         }
     }

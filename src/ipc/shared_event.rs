@@ -37,10 +37,11 @@ impl SharedEvent {
     /// Makes one of this process, not signalled.
     pub fn create(context: &Context) -> Result<Self> {
         let pool = create_pool(context, sys::ZE_EVENT_POOL_FLAG_IPC.0, 2)?;
-        Self::of(context, pool, std::process::id(), false)
+        // SAFETY: it has been made here.
+        unsafe { Self::of(context, pool, std::process::id(), false) }
     }
 
-    /// Opens the pool of one that another process has exported, or this one, for [`opened`](Self::opened). The caller holds the
+    /// Opens the pool of one that another process has exported, or this one, for [`of`](Self::of). The caller holds the
     /// lock of the driver's files.
     ///
     /// # Safety
@@ -64,20 +65,11 @@ impl SharedEvent {
         Ok(pool)
     }
 
-    /// That of a process, by its opened pool, which it closes.
+    /// That of a process, by its pool, which it destroys or, if it was opened, closes.
     ///
     /// # Safety
-    /// `pool` must come from [`open_pool`](Self::open_pool) in this context, and have no other owner.
-    pub unsafe fn opened(
-        context: &Context,
-        pool: sys::ze_event_pool_handle_t,
-        process: u32,
-    ) -> Result<Self> {
-        Self::of(context, pool, process, true)
-    }
-
-    /// Makes the events of a pool.
-    fn of(
+    /// `pool` must have been made for two events or opened in this context, and have no other owner.
+    pub unsafe fn of(
         context: &Context,
         pool: sys::ze_event_pool_handle_t,
         process: u32,
@@ -100,8 +92,12 @@ impl SharedEvent {
         Ok(shared)
     }
 
-    /// Exports it until the drop; returns the driver's handle and the export's id. The caller holds the lock of the driver's files.
-    pub fn export(&mut self) -> std::result::Result<(DriverHandle, u64), super::Error> {
+    /// Exports it until the drop; returns the driver's handle and the export's id. The caller holds the lock of the driver's files,
+    /// and explains an error of the driver.
+    pub fn export(
+        &mut self,
+        explain: impl Fn(Error) -> super::Error,
+    ) -> std::result::Result<(DriverHandle, u64), super::Error> {
         let mut handle = sys::ze_ipc_event_pool_handle_t::default();
         // SAFETY: the pool is alive, and the handle outlives the call.
         unsafe {
@@ -109,7 +105,8 @@ impl SharedEvent {
                 self.context.library(),
                 zeEventPoolGetIpcHandle(self.pool, &mut handle)
             )
-        }?;
+        }
+        .map_err(explain)?;
         let handle = DriverHandle(handle.data.map(|byte| byte as u8));
         let file = handle.file();
         let id = exports::insert_event(handle, file)?;
