@@ -225,12 +225,30 @@ impl ContextDevice {
 
     /// A new `dpctl.SyclContext`.
     pub(crate) fn new_sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Dpctl::get(py)?.new_context(py, self.sycl()?)
+        // First, as the reason why there is no SYCL context is more helpful than the failed import of dpctl.
+        let capsule = dpctl::new_capsule(py, self.sycl()?)?;
+        Dpctl::get(py)?.context.bind(py).call1((capsule,))
     }
 
     /// The `dpctl.SyclDevice`.
     pub(crate) fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Dpctl::get(py)?.find_device(py, self.sycl()?, &self.device)
+        Ok(self.sycl_pair(py)?.1)
+    }
+
+    /// A new `dpctl.SyclContext`, and the `dpctl.SyclDevice` in it.
+    fn sycl_pair<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let context = self.new_sycl_context(py)?;
+        for device in context.call_method0("get_devices")?.try_iter()? {
+            let device = device?;
+            if dpctl::device_reference(&device)?.native().or_raise()? == self.device.handle() {
+                return Ok((context, device));
+            }
+        }
+        // The device is a sub-device, and the context has its parent only. The parent would be the wrong device.
+        Err(PyRuntimeError::new_err(format!(
+            "{} is not among the devices of its SYCL context",
+            self.device.name()
+        )))
     }
 
     /// dpctl's cached queue of the SYCL context and the device, which dpctl and dpnp use for arrays of theirs.
@@ -239,9 +257,8 @@ impl ContextDevice {
     /// `RuntimeError` when there is no SYCL context.
     pub(super) fn cached_queue(&self, py: Python<'_>) -> PyResult<&SyclQueue> {
         let cached = self.cached_queue.get_or_try_init(|| {
-            // This is checked first, as the reason why there is no SYCL context is more helpful than the failed import of dpctl.
-            let context = self.sycl()?;
-            let queue = Dpctl::get(py)?.cached_queue_in(py, context, &self.device)?;
+            let pair = self.sycl_pair(py)?.into_pyobject(py)?;
+            let queue = Dpctl::get(py)?.cached_queue(&pair)?;
             PyResult::Ok(Box::new(SyclQueue::new(&queue)?))
         })?;
         Ok(cached)
@@ -285,7 +302,8 @@ impl ContextDevice {
 
     /// A new `dpctl.SyclQueue`.
     pub(crate) fn new_sycl_queue<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Dpctl::get(py)?.new_queue(py, self.sycl()?, &self.device)
+        let pair = self.sycl_pair(py)?;
+        Dpctl::get(py)?.queue.bind(py).call1(pair)
     }
 
     /// As [`Barriers::after`], with a barrier in a queue of this context and device.
