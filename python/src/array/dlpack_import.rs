@@ -344,7 +344,7 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
             let found = ContextDevice::of_pointer(&device.context, offer.tensor.pointer);
             found.map_or(UsmKind::Device, |(_, attributes)| attributes.kind)
         });
-        return offer.array(py, kind, Arc::clone(device.binding()));
+        return offer.array(py, kind, Arc::clone(&device.binding));
     }
     let found = match ContextDevice::of_pointer(&device.context, offer.tensor.pointer) {
         Err(error) if is_unknown(py, &error) => {
@@ -366,13 +366,13 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
     let (context_device, attributes) = found?;
     offer.check_within(&attributes)?;
     if attributes.kind == UsmKind::Host {
-        resolve::exchange_host_memory(py, device.binding().context_device())?;
+        resolve::exchange_host_memory(py, device.binding.context_device())?;
     }
     // Host memory belongs to no device, so the tensor's is kept. dpctl's queue is on the root device; memory on a sub-device
     // needs a queue of its own.
-    let is_on_root = |owner| owner == device.binding().context_device().device();
+    let is_on_root = |owner| owner == device.binding.context_device().device();
     let binding = if attributes.device.as_ref().is_none_or(is_on_root) {
-        Arc::clone(device.binding())
+        Arc::clone(&device.binding)
     } else {
         QueueBinding::new(context_device, None)
     };

@@ -4,7 +4,6 @@ use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
-use super::capsule;
 use crate::errors::OrRaise;
 use crate::imports;
 use crate::interpreter::intern;
@@ -100,31 +99,10 @@ impl Dpctl {
         Ok(device)
     }
 
-    /// The root device of a `dpctl.SyclDevice`: the device itself, unless that is a sub-device.
-    pub(crate) fn root_of<'py>(mut device: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        loop {
-            let parent = device.getattr("parent_device")?;
-            if parent.is_none() {
-                return Ok(device);
-            }
-            device = parent;
-        }
-    }
-
     /// All root devices, in the order that packages use for device numbers.
     pub(crate) fn root_devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let devices = self.module.bind(py).call_method0("get_devices")?;
         devices.try_iter()?.collect()
-    }
-
-    /// A new `dpctl.SyclQueue` object of a SYCL queue.
-    pub(crate) fn queue_of<'py>(
-        &self,
-        py: Python<'py>,
-        queue: &QueueRef,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let capsule = capsule::new(py, queue)?;
-        self.queue.bind(py).call1((capsule,))
     }
 }
 

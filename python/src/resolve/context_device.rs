@@ -60,7 +60,7 @@ impl ContextDevice {
             Some(device) => device.native().or_raise()?,
             None => first_device(context)?,
         };
-        Self::find(context, context.native().or_raise()?, device)
+        Self::find(context, device)
     }
 
     /// Resolves a SYCL context with the device of the memory at `pointer`; returns the attributes of the pointer as well.
@@ -75,7 +75,7 @@ impl ContextDevice {
         let known = Self::known(|known| known.is_in(context));
         let attributes = match &known {
             Some(known) => known.context.pointer_attributes(pointer),
-            None => foreign(context, context.native().or_raise()?)?.pointer_attributes(pointer),
+            None => foreign(context)?.pointer_attributes(pointer),
         }
         .or_raise()?;
         let has_device = |known: &Arc<Self>| match &attributes.device {
@@ -92,8 +92,7 @@ impl ContextDevice {
             }
             None => first_device(context)?,
         };
-        let found = Self::find(context, context.native().or_raise()?, device)?;
-        Ok((found, attributes))
+        Ok((Self::find(context, device)?, attributes))
     }
 
     /// The shared reference to the SYCL context that `raw` points to, if there is an entry for it.
@@ -188,17 +187,13 @@ impl ContextDevice {
         }
     }
 
-    fn find(
-        sycl: &ContextRef,
-        context: sys::ze_context_handle_t,
-        device: sys::ze_device_handle_t,
-    ) -> PyResult<Arc<Self>> {
+    fn find(sycl: &ContextRef, device: sys::ze_device_handle_t) -> PyResult<Arc<Self>> {
         let known =
             Self::known(|known| ptr::eq(known.device.handle(), device) && known.is_in(sycl));
         if let Some(known) = known {
             return Ok(known);
         }
-        let context = foreign(sycl, context)?;
+        let context = foreign(sycl)?;
         // SAFETY: the SYCL runtime gave the handle for a device of this context, whose driver this is.
         let device = unsafe { context.driver().device(device) }.or_raise()?;
         let is_first = ptr::eq(first_device(sycl)?, device.handle());
@@ -348,7 +343,8 @@ impl ContextDevice {
 }
 
 /// The Level Zero context of a SYCL context, which it keeps alive.
-fn foreign(sycl: &ContextRef, native: sys::ze_context_handle_t) -> PyResult<Context> {
+fn foreign(sycl: &ContextRef) -> PyResult<Context> {
+    let native = sycl.native().or_raise()?;
     let driver = driver_of(sycl)?;
     // SAFETY: `native` is the handle of the SYCL context, which is alive as long as the reference that is passed as its
     // owner. It belongs to this driver of this library, which lists the context's device.

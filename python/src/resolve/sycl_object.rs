@@ -116,7 +116,8 @@ impl ResolvedSyclObject {
 
     /// Resolves a reference to a queue, of which it makes a `dpctl.SyclQueue`.
     pub(crate) fn of_queue_reference(py: Python<'_>, queue: &QueueRef) -> PyResult<Self> {
-        Self::of_queue(&Dpctl::get(py)?.queue_of(py, queue)?)
+        let capsule = dpctl::new_capsule(py, queue)?;
+        Self::of_queue(&Dpctl::get(py)?.queue.bind(py).call1((capsule,))?)
     }
 
     /// Resolves a reference to a context.
