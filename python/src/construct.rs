@@ -218,11 +218,11 @@ impl PyMemoryPool {
         let py = nbytes.py();
         let alignment = alignment.map_or(Ok(0), parse::alignment)?;
         let request = Request {
-            source: AllocationSource::Pool(self.pool()),
+            source: AllocationSource::Pool(&self.pool),
             kind: self.kind(),
             size: parse::size(nbytes)?,
             alignment,
-            binding: BindingRef::new(self.binding()),
+            binding: BindingRef::new(&self.binding),
         };
         request.allocate_then(py, |memory| object(py, memory))
     }

@@ -200,8 +200,8 @@ impl PyEvent {
     /// >>> zeusm.IPCEventHandle.open(handle).wait(timeout=10)  # In another process, as a rule.
     /// True
     fn ipc_handle(&self, py: Python<'_>) -> PyResult<PyIpcEventHandle> {
-        let queue = self.queue();
-        let handle = detach(py, || IpcEventHandle::new(queue, self.event())).or_raise()?;
+        let queue = &self.queue;
+        let handle = detach(py, || IpcEventHandle::new(queue, &self.event)).or_raise()?;
         in_flight::reclaim_later(queue);
         Ok(PyIpcEventHandle(handle))
     }

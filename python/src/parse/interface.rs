@@ -85,12 +85,6 @@ pub(crate) fn read_cuda(object: &Bound<'_, PyAny>) -> PyResult<Option<cuda::Inte
     read.or_raise().map(Some)
 }
 
-/// Whether an object is in memory of CUDA.
-pub(crate) fn is_cuda(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let name = intern!(object.py(), "__cuda_array_interface__");
-    Ok(object.getattr_opt(name)?.is_some())
-}
-
 /// The error of a dictionary whose fields contradict each other, or what they describe.
 pub(crate) fn malformed(what: impl std::fmt::Display) -> PyErr {
     malformed_in(USM, what)

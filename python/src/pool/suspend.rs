@@ -55,7 +55,7 @@ impl PyMemoryPool {
     /// b'AAAA'
     #[pyo3(signature = (keep=true))]
     fn suspend(&self, py: Python<'_>, keep: bool) -> PyResult<usize> {
-        let binding = self.binding();
+        let binding = &self.binding;
         detach(py, || {
             let finish = |ranges: &[_]| {
                 attach(|py| {
@@ -72,7 +72,7 @@ impl PyMemoryPool {
             // SAFETY: `finish` has waited for zeusm's asynchronous operations, and later ones are refused, as each asks first whether
             // its memory is suspended. By the docstring no other thread is in an operation, and the caller has waited for other
             // packages' work.
-            unsafe { self.pool().suspend(keep, finish) }
+            unsafe { self.pool.suspend(keep, finish) }
         })
         .map_err(|Raised(error)| error)
     }
@@ -98,7 +98,7 @@ impl PyMemoryPool {
     /// >>> pool.suspended
     /// False
     fn resume(&self, py: Python<'_>) -> PyResult<()> {
-        detach(py, || self.pool().resume()).or_raise()
+        detach(py, || self.pool.resume()).or_raise()
     }
 
     /// Whether the pool is suspended.
@@ -110,6 +110,6 @@ impl PyMemoryPool {
     /// False
     #[getter]
     fn suspended(&self) -> bool {
-        self.pool().provider().is_suspended()
+        self.pool.provider().is_suspended()
     }
 }
