@@ -7,7 +7,7 @@ use std::ptr;
 use crate::error::{Error, Result};
 use crate::kind::UsmKind;
 use crate::pool::Pool;
-use crate::queue::{Completion, RawQueue};
+use crate::queue::RawQueue;
 use crate::usm::{Allocation, LevelZeroProvider, Saved};
 
 impl Pool<LevelZeroProvider> {
@@ -52,7 +52,7 @@ impl Pool<LevelZeroProvider> {
             let (context, device) = (self.provider().context(), self.provider().device());
             let size = range.len();
             let saved = Allocation::direct(context, device, UsmKind::Host, size, 0)?;
-            self.copy("suspend", saved.as_ptr(), pointer(range), size)?;
+            self.copy(saved.as_ptr(), pointer(range), size)?;
             Ok(Box::new(saved) as Saved)
         };
         // SAFETY: as for this function.
@@ -68,24 +68,15 @@ impl Pool<LevelZeroProvider> {
         self.provider().suspension()?.resume(|range, saved| {
             let saved = saved.downcast_ref::<Allocation>();
             let from = saved.map_or(ptr::null_mut(), Allocation::as_ptr);
-            self.copy("resume", pointer(range), from, range.len())
+            self.copy(pointer(range), from, range.len())
         })
     }
 
     /// Copies between a range of the pool's memory and host memory of the same size, both of which only this thread uses.
-    fn copy(
-        &self,
-        operation: &'static str,
-        to: *mut c_void,
-        from: *mut c_void,
-        size: usize,
-    ) -> Result<()> {
+    fn copy(&self, to: *mut c_void, from: *mut c_void, size: usize) -> Result<()> {
         let queue = RawQueue::new(self.provider().context(), self.provider().device())?;
         // SAFETY: both are of the size, and alive until the copy is complete, which this waits for.
-        match unsafe { queue.copy_raw(to, from, size, Completion::Event) }? {
-            Some(event) => queue.finish(&event, operation, size),
-            None => Ok(()),
-        }
+        unsafe { queue.copy_and_wait(to, from, size) }
     }
 }
 

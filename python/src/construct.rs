@@ -13,7 +13,7 @@ use crate::array::adopt::{pinned_of, view_of};
 use crate::memory::{MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared, Pinned, PyMemory, object};
 use crate::parse::{self, BoolOrInt};
 use crate::pool::{AllocationSource, PyMemoryPool};
-use crate::resolve::{self, BindingRef, QueueBinding, default_binding};
+use crate::resolve::{self, BindingRef, default_binding};
 use crate::transfer::{self, Side};
 use zeusm::usm::UsmKind;
 
@@ -75,64 +75,43 @@ pub(crate) fn construct_then<T>(
         Some(queue) => Some(resolve::binding(queue, "queue")?.into()),
         None => pool_binding.map(BindingRef::new),
     };
+    let request = |size, binding| Request {
+        source,
+        kind,
+        size,
+        alignment,
+        binding,
+    };
     if parse::is_integral(other)? {
         let size = parse::size(other)?;
         let binding = match binding {
             Some(binding) => binding,
             None => BindingRef::new(default_binding(py)?),
         };
-        let request = Request {
-            source,
-            kind,
-            size,
-            alignment,
-            binding,
-        };
-        request.allocate_then(py, then)
-    } else if options.copy {
-        let source_of_bytes = pinned_of(other)?;
-        let binding = binding.as_deref().cloned();
-        then(copy(
-            kind,
-            &source_of_bytes,
-            source,
-            alignment,
-            binding,
-            py,
-        )?)
-    } else {
-        let has_pool = options.pool.is_some();
-        let binding = binding.as_deref().cloned();
-        then(share(
-            kind,
-            view_of(other)?,
-            has_pool,
-            alignment,
-            binding,
-            py,
-        )?)
+        return request(size, binding).allocate_then(py, then);
     }
-}
-
-/// The memory of another object, without a copy.
-fn share(
-    kind: UsmKind,
-    memory: PyMemory,
-    has_pool: bool,
-    alignment: usize,
-    binding: Option<Arc<QueueBinding>>,
-    py: Python<'_>,
-) -> PyResult<PyMemory> {
-    if has_pool {
+    if options.copy {
+        let from = pinned_of(other)?;
+        let binding = binding.unwrap_or_else(|| BindingRef::new(&from.binding));
+        return then(copy(py, &from, request(from.nbytes, binding))?);
+    }
+    let memory = view_of(other)?;
+    if options.pool.is_some() {
         return Err(PyValueError::new_err(
             "pool is of no use without an allocation: give a number of bytes, or copy=True",
         ));
     }
     check_shareable(&memory, kind, alignment)?;
-    match binding {
-        Some(binding) => with_queue(py, memory, binding),
-        None => Ok(memory),
+    let Some(binding) = binding else {
+        return then(memory);
+    };
+    let own = memory.context_device();
+    if !own.shares_context(binding.context_device()) {
+        return Err(PyValueError::new_err(
+            "the queue's context is not the one of the argument's memory; pass copy=True for a copy there",
+        ));
     }
+    then(memory.on_queue(py, Arc::clone(&binding))?)
 }
 
 /// Checks that memory of another object can be used without a copy.
@@ -145,7 +124,7 @@ fn check_shareable(memory: &PyMemory, kind: UsmKind, alignment: usize) -> PyResu
             parse::class_suffix(memory.kind),
         )));
     }
-    if alignment > 1 && !memory.address.number().is_multiple_of(alignment) {
+    if alignment > 1 && !memory.address.is_multiple_of(alignment) {
         return Err(PyValueError::new_err(format!(
             "the argument's memory at {:#x} is not aligned to {alignment} bytes; pass copy=True for a copy that is",
             memory.address
@@ -155,22 +134,7 @@ fn check_shareable(memory: &PyMemory, kind: UsmKind, alignment: usize) -> PyResu
 }
 
 /// A new allocation with the bytes of `source`.
-fn copy(
-    kind: UsmKind,
-    source: &Pinned,
-    from: AllocationSource<'_>,
-    alignment: usize,
-    binding: Option<Arc<QueueBinding>>,
-    py: Python<'_>,
-) -> PyResult<PyMemory> {
-    let binding = binding.unwrap_or_else(|| Arc::clone(&source.binding));
-    let request = Request {
-        source: from,
-        kind,
-        size: source.nbytes,
-        alignment,
-        binding: binding.into(),
-    };
+fn copy(py: Python<'_>, source: &Pinned, request: Request<'_>) -> PyResult<PyMemory> {
     let copy = request.allocate(py)?;
     let here = Arc::clone(copy.context_device());
     let to = Side {
@@ -181,19 +145,6 @@ fn copy(
     let (from, operands) = (source.side(py)?, (copy, source.share(py)?));
     // SAFETY: the operands own both sides, which are of the same size.
     unsafe { transfer::copy(py, to, from, source.nbytes, operands) }.map(|(copy, _)| copy)
-}
-
-/// The same memory with another queue, which must be of its context.
-fn with_queue(py: Python<'_>, memory: PyMemory, binding: Arc<QueueBinding>) -> PyResult<PyMemory> {
-    if !memory
-        .context_device()
-        .shares_context(binding.context_device())
-    {
-        return Err(PyValueError::new_err(
-            "the queue's context is not the one of the argument's memory; pass copy=True for a copy there",
-        ));
-    }
-    memory.on_queue(py, binding)
 }
 
 /// Imports USM of any kind without a copy, and keeps its owner alive.
@@ -267,11 +218,11 @@ impl PyMemoryPool {
         let py = nbytes.py();
         let alignment = alignment.map_or(Ok(0), parse::alignment)?;
         let request = Request {
-            source: AllocationSource::Pool(self.pool()),
+            source: AllocationSource::Pool(&self.pool),
             kind: self.kind(),
             size: parse::size(nbytes)?,
             alignment,
-            binding: BindingRef::new(self.binding()),
+            binding: BindingRef::new(&self.binding),
         };
         request.allocate_then(py, |memory| object(py, memory))
     }

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use zeusm::exit::Section;
+use zeusm::exit;
 
 /// Whether the interpreter is free-threaded. Without a GIL another thread may submit an operation between a check of those in
 /// flight and the access after it.
@@ -72,10 +72,7 @@ pub(crate) fn has_other_threads(py: Python<'_>) -> PyResult<bool> {
 #[inline(never)]
 pub(crate) fn detach<T: Send>(py: Python<'_>, call: impl FnOnce() -> T + Send) -> T {
     #[expect(clippy::disallowed_methods, reason = "the section is here")]
-    py.detach(|| {
-        let _section = Section::enter();
-        call()
-    })
+    py.detach(|| exit::inside(call))
 }
 
 /// Whether this thread is attached to the interpreter; `false` also where the interpreter does not tell. `PyGILState_Check` answers
@@ -104,21 +101,20 @@ pub(crate) fn detached<T: Send>(call: impl FnOnce() -> T + Send) -> T {
     if is_attached() {
         attach(|py| detach(py, call))
     } else {
-        let _section = Section::enter();
-        call()
+        exit::inside(call)
     }
 }
 
 /// Acquires the GIL for `call`. The exit of the process does not wait for a thread that waits for the GIL.
 pub(crate) fn attach<T>(call: impl FnOnce(Python<'_>) -> T) -> T {
     #[expect(clippy::disallowed_methods, reason = "it is outside of sections here")]
-    Section::outside(|| Python::attach(|py| regained(py, call)))
+    exit::outside(|| Python::attach(|py| regained(py, call)))
 }
 
 /// As [`attach`], or `None` if the interpreter is being finalized.
 pub(crate) fn try_attach<T>(call: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     #[expect(clippy::disallowed_methods, reason = "it is outside of sections here")]
-    Section::outside(|| Python::try_attach(|py| regained(py, call)))
+    exit::outside(|| Python::try_attach(|py| regained(py, call)))
 }
 
 /// Makes `call` with the GIL, which foreign code between frames of PyO3 and this one may have released, as PyTorch does in a deleter

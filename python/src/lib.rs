@@ -45,7 +45,6 @@ mod parse;
 mod pins;
 mod pointer;
 mod pool;
-mod recorded;
 mod resolve;
 mod runtime;
 mod shown;

@@ -1,11 +1,17 @@
-//! Memory that is freed in the order of SYCL queues: when the work is complete that was submitted to them before.
+//! Memory that is freed in the order of SYCL queues: when the work is complete that was submitted to them before. Allocations
+//! that queues of other packages use are recorded with them until they are freed.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustc_hash::FxHashMap;
 
 use crate::in_flight::reclaim_later;
 use crate::interpreter::detached;
 use zeusm::sycl::{EventRef, QueueRef};
+use zeusm::usm::Allocation;
 use zeusm::{Error, Event, Queue};
+use zeusm_process::{Local, Mutex};
 
 /// Drops `memory` when what was submitted to the queues is complete, at once if they are idle. A host task of `frees`, a queue for
 /// nothing else, waits for them.
@@ -47,4 +53,48 @@ fn completion(frees: &Queue, waits: Vec<(QueueRef, Option<EventRef>)>) -> Result
         }
     })?;
     frees.depends_on(&[task])?.barrier(&[])
+}
+
+/// The queues that use an allocation, and the queue for its free.
+struct Recorded {
+    frees: Queue,
+    queues: Vec<QueueRef>,
+}
+
+/// By the addresses of the allocations. A fork's child has none, and no work on the memory that it inherits.
+static RECORDED: Local<Mutex<FxHashMap<usize, Recorded>>> = Local::new();
+/// Whether there ever was one. A thread that frees memory got it from the thread that recorded its queue.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+/// Has the allocation freed after what will have been submitted to the queue by then.
+pub(crate) fn record(allocation: &Allocation, frees: &Queue, queue: QueueRef) {
+    ANY.store(true, Ordering::Relaxed);
+    let mut recorded = RECORDED.get_or_default().lock();
+    let own = recorded
+        .entry(allocation.as_ptr().addr())
+        .or_insert_with(|| Recorded {
+            frees: frees.clone(),
+            queues: Vec::new(),
+        });
+    if !own.queues.contains(&queue) {
+        own.queues.push(queue);
+    }
+}
+
+/// Frees an allocation, after the work of the queues that were recorded for it.
+#[inline]
+pub(crate) fn free(allocation: Allocation) {
+    if ANY.load(Ordering::Relaxed) {
+        free_recorded(allocation);
+    }
+}
+
+#[cold]
+fn free_recorded(allocation: Allocation) {
+    let found = RECORDED
+        .get()
+        .and_then(|recorded| recorded.lock().remove(&allocation.as_ptr().addr()));
+    if let Some(Recorded { frees, queues }) = found {
+        free_after(&frees, queues, allocation);
+    }
 }

@@ -36,7 +36,13 @@ pub(crate) fn repr(object: &Bound<'_, PyAny>) -> PyResult<String> {
 fn shown(object: &Bound<'_, PyAny>, made: PyResult<Bound<'_, PyString>>) -> PyResult<String> {
     let py = object.py();
     let error = match made {
-        Ok(text) => return Ok(shortened(&text.to_string_lossy())),
+        Ok(text) => {
+            let text = text.to_string_lossy();
+            return Ok(match text.char_indices().nth(MOST) {
+                Some((end, _)) => format!("{}...", &text[..end]),
+                None => text.into_owned(),
+            });
+        }
         Err(error) => normalized(py, error),
     };
     // Python's own errors are raised outside of any function, as that of an integer with too many digits, also in a tuple.
@@ -57,11 +63,4 @@ pub(crate) fn class_name(object: &Bound<'_, PyAny>) -> String {
         |_| "?".to_owned(),
         |name| name.to_string_lossy().into_owned(),
     )
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
 }

@@ -8,7 +8,7 @@ use once_cell::race::OnceBox;
 use pyo3::prelude::*;
 
 use crate::interpreter::function;
-use crate::recorded;
+use crate::ordered;
 use zeusm::usm::{Allocation, UsmKind};
 
 /// The domain of zeusm's memory in `tracemalloc`: the letters "ze".
@@ -93,7 +93,7 @@ impl Drop for Traced {
             self.untrack();
         }
         // SAFETY: it is not used any more.
-        recorded::free(unsafe { ManuallyDrop::take(&mut self.0) });
+        ordered::free(unsafe { ManuallyDrop::take(&mut self.0) });
     }
 }
 

@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         own = commands.add_parser(command.NAME, help=command.HELP, description=command.HELP)
-        command.add_arguments(own)
+        if hasattr(command, "add_arguments"):
+            command.add_arguments(own)
         own.set_defaults(call=command.call)
     # A process may be started without these files.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115

@@ -94,24 +94,43 @@ class Event:
     def ipc_handle(self) -> IPCEventHandle: ...
     def __await__(self) -> Generator[Any, None, bool]: ...
 
-@final
-class IPCEventHandle:
+@type_check_only
+class _Handle:
     @staticmethod
     def is_available() -> bool: ...
-    @staticmethod
-    def from_bytes(handle_bytes: bytes | bytearray) -> IPCEventHandle: ...
-    @staticmethod
-    def open(handle_bytes: bytes | bytearray | IPCEventHandle, device: Any = None) -> Event: ...
     def to_bytes(self) -> bytes: ...
     def __bytes__(self) -> bytes: ...
     device_uuid: Final[UUID]
     pid: Final[int]
     def __reduce__(self) -> tuple[Any, ...]: ...
 
+@final
+class IPCEventHandle(_Handle):
+    @staticmethod
+    def from_bytes(handle_bytes: bytes | bytearray) -> IPCEventHandle: ...
+    @staticmethod
+    def open(handle_bytes: bytes | bytearray | IPCEventHandle, device: Any = None) -> Event: ...
+
 _Depends: TypeAlias = Event | _SyclEvent | Iterable[Event | _SyclEvent] | None
 
+@type_check_only
+class _Exports:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    __dlpack_c_exchange_api__: ClassVar[Any]
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, *, copy: bool | None = None
+    ) -> npt.NDArray[Any]: ...
+
 @disjoint_base
-class _Memory:
+class _Memory(_Exports):
     def __new__(
         cls,
         other: _Integer | _HasInterface,
@@ -158,19 +177,6 @@ class _Memory:
         strides: SupportsIndex | Sequence[SupportsIndex] | None = None,
         offset: int = 0,
     ) -> UsmArray: ...
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-    __dlpack_c_exchange_api__: ClassVar[Any]
-    def __array__(
-        self, dtype: npt.DTypeLike | None = None, *, copy: bool | None = None
-    ) -> npt.NDArray[Any]: ...
     def copy_to_host_async(self, obj: Buffer, *, depends: _Depends = None) -> Event: ...
     def copy_from_host_async(self, obj: Buffer, *, depends: _Depends = None) -> Event: ...
     def copy_from_device_async(
@@ -207,15 +213,11 @@ class MemoryUSMDevice(_Memory):
         self, dtype: npt.DTypeLike | None = None, *, copy: bool | None = None
     ) -> Never: ...
 
-@final
-class PoolStatistics:
+@type_check_only
+class _Figures:
     used_bytes: Final[int]
-    requested_bytes: Final[int]
     used_count: Final[int]
     peak_bytes: Final[int]
-    total_bytes: Final[int]
-    free_bytes: Final[int]
-    limit: Final[int | None]
     allocations: Final[int]
     allocated_bytes: Final[int]
     hits: Final[int]
@@ -223,15 +225,14 @@ class PoolStatistics:
     failures: Final[int]
 
 @final
-class PoolReport:
-    used_bytes: Final[int]
-    used_count: Final[int]
-    peak_bytes: Final[int]
-    allocations: Final[int]
-    allocated_bytes: Final[int]
-    hits: Final[int]
-    misses: Final[int]
-    failures: Final[int]
+class PoolStatistics(_Figures):
+    requested_bytes: Final[int]
+    total_bytes: Final[int]
+    free_bytes: Final[int]
+    limit: Final[int | None]
+
+@final
+class PoolReport(_Figures): ...
 
 @final
 class PoolScope:
@@ -301,7 +302,7 @@ class _HasDlpack(Protocol):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 @final
-class UsmArray:
+class UsmArray(_Exports):
     dtype: Final[np.dtype[Any]]
     shape: Final[tuple[int, ...]]
     strides: Final[tuple[int, ...]]
@@ -323,20 +324,7 @@ class UsmArray:
     T: Final[UsmArray]
     __sycl_usm_array_interface__: Final[dict[str, Any]]
     __array_interface__: Final[dict[str, Any]]
-    def __array__(
-        self, dtype: npt.DTypeLike | None = None, *, copy: bool | None = None
-    ) -> npt.NDArray[Any]: ...
     def __arrow_array__(self, type: Any = None) -> Any: ...
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-    __dlpack_c_exchange_api__: ClassVar[Any]
     def __arrow_c_schema__(self) -> Any: ...
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
     def __arrow_c_device_array__(
@@ -403,29 +391,24 @@ def as_usm_array(obj: _HasInterface) -> UsmArray: ...
 def from_sycl_usm_array_interface(desc: dict[str, Any], owner: Any = None) -> UsmArray: ...
 def pointer_attributes(ptr: int, context: Any = None) -> PointerAttributes: ...
 
-@final
-class MemoryIPCShared(MemoryUSMShared):
+@type_check_only
+class _Opened:
     exported_usm_type: Final[str]
     @property
     def is_closed(self) -> bool: ...
 
 @final
-class MemoryIPCHost(MemoryUSMHost):
-    exported_usm_type: Final[str]
-    @property
-    def is_closed(self) -> bool: ...
+class MemoryIPCShared(MemoryUSMShared, _Opened): ...
 
 @final
-class MemoryIPCDevice(MemoryUSMDevice):
-    exported_usm_type: Final[str]
-    @property
-    def is_closed(self) -> bool: ...
+class MemoryIPCHost(MemoryUSMHost, _Opened): ...
 
 @final
-class IPCMemoryHandle:
+class MemoryIPCDevice(MemoryUSMDevice, _Opened): ...
+
+@final
+class IPCMemoryHandle(_Handle):
     def __new__(cls, usm_memory: _Memory) -> IPCMemoryHandle: ...
-    @staticmethod
-    def is_available() -> bool: ...
     @staticmethod
     def from_bytes(handle_bytes: bytes | bytearray) -> IPCMemoryHandle: ...
     @staticmethod
@@ -436,8 +419,6 @@ class IPCMemoryHandle:
     ) -> MemoryIPCDevice | MemoryIPCShared | MemoryIPCHost: ...
     @staticmethod
     def close_mapping(usm_memory: _Memory) -> None: ...
-    def to_bytes(self) -> bytes: ...
-    def __bytes__(self) -> bytes: ...
     def __copy__(self) -> IPCMemoryHandle: ...
     def __deepcopy__(self, memo: Any, /) -> IPCMemoryHandle: ...
     def close(self) -> None: ...
@@ -447,8 +428,5 @@ class IPCMemoryHandle:
     offset: Final[int]
     usm_type: Final[str]
     allocation_id: Final[int]
-    device_uuid: Final[UUID]
-    pid: Final[int]
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...

@@ -1,7 +1,7 @@
 //! `__cuda_array_interface__` as data, and its validation.
 
 use super::Error;
-use crate::suai::{self, ElementType, Fields, Flag, Layout};
+use crate::suai::{self, ElementType, Fields, Layout};
 
 /// The work of the producer that precedes an access to the elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Interface {
     ///
     /// # Errors
     /// [`Error::Version`], [`Error::Stream`], and [`Error::Field`] with the field and the value.
-    pub fn read(fields: &Fields<'_>, stream: Option<i64>) -> Result<Self, Error> {
+    pub fn read(fields: &Fields, stream: Option<i64>) -> Result<Self, Error> {
         let version = fields.version.ok_or(suai::Error::Missing("version"))?;
         let order = match (version, stream) {
             (0..=2, _) => Order::Context,
@@ -45,13 +45,13 @@ impl Interface {
             },
             _ => return Err(Error::Version(version)),
         };
-        let array = suai::Interface::of(fields, |shape, size| match fields.strides {
+        let array = suai::Interface::of(fields, |shape, size| match &fields.strides {
             None => Layout::new(shape, None, 0, size),
             Some(strides) => Layout::with_byte_strides(shape, strides, size),
         })?;
         Ok(Self {
             pointer: array.pointer,
-            read_only: array.is_read_only(Flag::ReadOnly),
+            read_only: array.flag == Some(true),
             element: array.element,
             layout: array.layout,
             order,

@@ -5,7 +5,6 @@ use std::ptr;
 
 use super::library::{DevicePointer, Driver, Handle};
 use super::{Error, Interface, Order};
-use crate::suai::Allocation;
 
 /// `CUpointer_attribute`.
 const CONTEXT: c_int = 1;
@@ -59,8 +58,8 @@ impl Current {
         attribute(driver, array.pointer, RANGE_START, &mut base)?;
         attribute(driver, array.pointer, RANGE_SIZE, &mut size)?;
         let base = base as usize;
-        let allocation = Allocation { base, size };
-        array.layout.check_within(pointer as usize, allocation)?;
+        let layout = &array.layout;
+        layout.check_within(pointer as usize, base..base + size)?;
         Ok((current, pointer))
     }
 

@@ -9,12 +9,12 @@ use super::chunks::{CHUNK, chunks};
 use super::*;
 use crate::suai::{self, Fields, Layout};
 
-fn fields<'a>() -> Fields<'a> {
+fn fields() -> Fields {
     Fields {
         version: Some(3),
         pointer: Some(0x1000),
-        typestr: Some("<f4"),
-        shape: Some(&[2, 3]),
+        typestr: Some("<f4".to_owned()),
+        shape: Some(vec![2, 3]),
         ..Fields::default()
     }
 }
@@ -22,7 +22,7 @@ fn fields<'a>() -> Fields<'a> {
 #[test]
 fn strides_count_bytes() {
     let strided = Fields {
-        strides: Some(&[-24, 4]),
+        strides: Some(vec![-24, 4]),
         ..fields()
     };
     let array = Interface::read(&strided, None).unwrap();
@@ -56,10 +56,10 @@ fn streams_and_versions() {
 
 #[test]
 fn a_null_pointer_has_no_elements() {
-    let null = |shape| {
+    let null = |shape: &[i64]| {
         let fields = Fields {
             pointer: Some(0),
-            shape: Some(shape),
+            shape: Some(shape.to_vec()),
             ..fields()
         };
         Interface::read(&fields, None)

@@ -38,11 +38,6 @@ fn register(device: Device) -> Device {
     }
 }
 
-/// The device of a driver with this handle, if this process has used it.
-fn of_driver(driver: &Driver, handle: sys::ze_device_handle_t) -> Option<Device> {
-    Device::of_handle(handle.addr()).filter(|known| is_of(known, driver))
-}
-
 /// Whether a device is of a driver. Two libraries may use the same handles.
 fn is_of(device: &Device, driver: &Driver) -> bool {
     device.driver().handle() == driver.handle()
@@ -91,7 +86,8 @@ impl Driver {
             .devices()?
             .iter()
             .find(|device| device.handle() == handle);
-        match listed.cloned().or_else(|| of_driver(self, handle)) {
+        let used = || Device::of_handle(handle.addr()).filter(|used| is_of(used, self));
+        match listed.cloned().or_else(used) {
             Some(known) => Ok(known),
             None => Device::new(self, handle).map(register),
         }

@@ -31,8 +31,8 @@ pub enum Error {
     #[error("items of type '{0}' have no DLPack type")]
     Item(suai::ItemType),
     /// Only the versioned structure says that each number of fewer than 8 bits has a byte of its own.
-    #[error("{} needs DLPack's versioned structure, by max_version=(1, 1)", _0.name())]
-    Unversioned(suai::Narrow),
+    #[error("{} needs DLPack's versioned structure, by max_version=(1, 1)", _0.name().unwrap_or_default())]
+    Unversioned(suai::ItemType),
     /// Shape, strides and offset are inconsistent, or reach beyond the address space.
     #[error(transparent)]
     Layout(#[from] suai::Error),

@@ -70,8 +70,7 @@ impl Exportable {
     #[inline]
     pub fn on(&self, device: Device, form: Form) -> Result<abi::Tensor, Error> {
         if form == Form::Unversioned && self.is_padded() {
-            let narrow = self.item.narrow();
-            return Err(narrow.map_or(Error::Item(self.item), Error::Unversioned));
+            return Err(Error::Unversioned(self.item));
         }
         let mut tensor = self.tensor;
         tensor.device = device.into();

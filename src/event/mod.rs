@@ -12,11 +12,13 @@ use level_zero_sys as sys;
 use once_cell::race::OnceBox;
 
 pub(crate) use self::pool::EventPool;
+#[cfg(target_os = "linux")]
+pub(crate) use self::pool::{create_event, create_pool};
 pub(crate) use self::shared::Shared;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::exit::Section;
+use crate::exit;
 use crate::pool::retry_out_of_memory;
 use zeusm_process::Owned;
 
@@ -220,7 +222,7 @@ impl Event {
             let timeout = timeout.unwrap_or(Duration::MAX);
             let is_pending = |(): &mut ()| !self.is_submitted();
             // The thread for host tasks submits nothing more once the process exits.
-            Section::outside(|| {
+            exit::outside(|| {
                 let guard = pool.submission.lock();
                 drop(pool.submitted.wait_while(guard, timeout, is_pending));
             });

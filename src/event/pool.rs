@@ -65,44 +65,61 @@ impl EventPool {
     }
 
     fn grow(&self, state: &mut State) -> Result<()> {
-        let library = self.context.library();
-        let description = sys::ze_event_pool_desc_t {
-            flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0
-                | sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0,
-            count: EVENTS_PER_POOL,
-            ..sys::structure()
-        };
-        let mut pool = ptr::null_mut();
-        // For all devices, as the lists of another one may wait for the events. SAFETY: the context is alive; no devices are
-        // passed with a count of zero.
-        unsafe {
-            call!(
-                library,
-                zeEventPoolCreate(
-                    self.context.handle(),
-                    &description,
-                    0,
-                    ptr::null_mut(),
-                    &mut pool
-                )
-            )
-        }?;
+        let timestamps = sys::ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP.0;
+        let pool = create_pool(&self.context, timestamps, EVENTS_PER_POOL)?;
         state.pools.push(pool);
         for index in 0..EVENTS_PER_POOL {
-            let description = sys::ze_event_desc_t {
-                index,
-                signal: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
-                wait: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
-                ..sys::structure()
-            };
             let mut event = ptr::null_mut();
             // SAFETY: the pool is alive and each index is used once.
-            unsafe { call!(library, zeEventCreate(pool, &description, &mut event)) }?;
+            unsafe { create_event(&self.context, pool, index, &mut event) }?;
             state.events.push(event);
             state.free.push(event);
         }
         Ok(())
     }
+}
+
+/// Makes one of Level Zero's pools, whose events the host sees: for all devices, as the lists of another one may wait for them.
+pub(crate) fn create_pool(
+    context: &Context,
+    flags: u32,
+    count: u32,
+) -> Result<sys::ze_event_pool_handle_t> {
+    let description = sys::ze_event_pool_desc_t {
+        flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0 | flags,
+        count,
+        ..sys::structure()
+    };
+    let (context, library) = (context.handle(), context.library());
+    let mut pool = ptr::null_mut();
+    // SAFETY: the context is alive; no devices are passed with a count of zero.
+    unsafe {
+        call!(
+            library,
+            zeEventPoolCreate(context, &description, 0, ptr::null_mut(), &mut pool)
+        )
+    }?;
+    Ok(pool)
+}
+
+/// Makes an event of a pool.
+///
+/// # Safety
+/// The pool must be alive, and of the context; each index is used once in this process.
+pub(crate) unsafe fn create_event(
+    context: &Context,
+    pool: sys::ze_event_pool_handle_t,
+    index: u32,
+    event: &mut sys::ze_event_handle_t,
+) -> Result<()> {
+    let description = sys::ze_event_desc_t {
+        index,
+        signal: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
+        wait: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
+        ..sys::structure()
+    };
+    // SAFETY: as for this function.
+    unsafe { call!(context.library(), zeEventCreate(pool, &description, event)) }
 }
 
 impl Drop for EventPool {

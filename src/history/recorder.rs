@@ -160,15 +160,6 @@ impl Recorder {
         }
     }
 
-    /// The operations in the order of their start, at most the maximum, and the number of those that were dropped.
-    fn kept_operations(&mut self) -> (Vec<Operation>, u64) {
-        let mut operations = in_order(std::mem::take(&mut self.operations));
-        let most = self.options.max_events.unwrap_or(usize::MAX);
-        let excess = operations.len().saturating_sub(most);
-        operations.drain(..excess);
-        (operations, self.dropped_operations + excess as u64)
-    }
-
     /// The index of this thread.
     fn thread(&mut self) -> u32 {
         let (recording, index) = KNOWN.get();
@@ -193,28 +184,24 @@ impl Recorder {
     }
 
     pub(super) fn into_recording(mut self) -> Recording {
-        let (operations, dropped_operations) = self.kept_operations();
+        let mut operations = in_order(self.operations);
+        let most = self.options.max_events.unwrap_or(usize::MAX);
+        let excess = operations.len().saturating_sub(most);
+        operations.drain(..excess);
+        self.failures.retain_mut(|failure| {
+            let event = failure.event.checked_sub(self.dropped as usize);
+            event.map(|event| failure.event = event).is_some()
+        });
         Recording {
-            failures: self.kept_failures(),
+            failures: self.failures.into(),
             start: self.start.1,
             events: self.events.into(),
             dropped: self.dropped,
             live: self.live,
             threads: self.threads,
             operations,
-            dropped_operations,
+            dropped_operations: self.dropped_operations + excess as u64,
         }
-    }
-
-    /// The failures whose events are kept, with the indices of these.
-    fn kept_failures(&self) -> Vec<Failure> {
-        let dropped = self.dropped as usize;
-        let kept = self.failures.iter().filter_map(|failure| {
-            let event = failure.event.checked_sub(dropped)?;
-            let failure = failure.clone();
-            Some(Failure { event, ..failure })
-        });
-        kept.collect()
     }
 }
 
@@ -244,17 +231,11 @@ pub(super) fn holders(held: Held, counts: impl Fn(&Place) -> bool, count: usize)
 /// The calling thread, by the system's number and name.
 #[cfg(target_os = "linux")]
 fn this_thread() -> Thread {
-    let mut name = [0u8; 16];
-    // SAFETY: PR_GET_NAME writes at most 16 bytes, and gettid has no arguments.
-    let id = unsafe {
-        libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr());
-        libc::gettid()
-    };
-    let end = name.iter().position(|&byte| byte == 0);
-    let name = &name[..end.unwrap_or(name.len())];
+    let id = rustix::thread::gettid().as_raw_pid().unsigned_abs();
+    let name = rustix::thread::name().unwrap_or_default();
     Thread {
-        id: u64::from(id.unsigned_abs()),
-        name: String::from_utf8_lossy(name).into_owned(),
+        id: u64::from(id),
+        name: name.to_string_lossy().into_owned(),
     }
 }
 

@@ -14,6 +14,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFl
 use zeusm_process::MutexGuard;
 
 use super::Error;
+use super::driver::Subject;
 use super::exports::{self, Status};
 use super::handle::IpcHandle;
 use super::identity::is_trusted;
@@ -21,7 +22,6 @@ use super::imported_file::{self, ImportedFiles};
 use super::socket::{
     COMPLETE, FAILED, FORGED, FREED, LIVE, LIVE_WITH_DESCRIPTOR, check_client, name, peer_user,
 };
-use super::subject::Subject;
 
 /// The timeout of [`IpcHandle::open`] for the answer of the memory's owner, which may be busy.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -101,20 +101,16 @@ fn has_failed(process: u32) -> Error {
     crate::error::Error::ProducerFailed(process).into()
 }
 
-fn shortage(cause: io::Error) -> Error {
-    Error::System {
-        what: "cannot get a descriptor from the process that made the IPC handle",
-        cause,
-    }
-}
-
 /// The error for a failure at the socket of a process.
 fn explain(process: u32, cause: io::Error) -> Error {
     match cause.kind() {
         io::ErrorKind::Interrupted => Error::Interrupted(process),
         io::ErrorKind::ConnectionRefused => Error::ExporterGone(process),
         _ => match Errno::from_io_error(&cause) {
-            Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => shortage(cause),
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => Error::System {
+                what: "cannot get a descriptor from the process that made the IPC handle",
+                cause,
+            },
             _ => Error::Unreachable { process, cause },
         },
     }

@@ -1,4 +1,4 @@
-//! Level Zero's IPC handles, which begin with a file descriptor.
+//! What drivers share: Level Zero's IPC handles, which begin with a file descriptor, and what they are of.
 
 use std::ffi::c_char;
 use std::io;
@@ -14,14 +14,61 @@ use zeusm_process::{FIRST_DESCRIPTOR, FileId};
 use super::Error;
 use super::driver_descriptor::DriverDescriptor;
 use super::identity;
-use super::subject::Subject;
 use crate::call::last_error;
 use crate::context::Context;
 use crate::device::Device;
 use crate::device::Driver;
+use crate::usm::UsmKind;
 
 /// The most descriptors that are passed to the driver for one opening.
 const ATTEMPTS: u32 = 8;
+
+/// What a handle names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Memory(UsmKind),
+    Event,
+}
+
+impl Subject {
+    const ALL: [Self; 4] = [
+        Self::Memory(UsmKind::Host),
+        Self::Memory(UsmKind::Device),
+        Self::Memory(UsmKind::Shared),
+        Self::Event,
+    ];
+
+    /// Its number in serialised handles.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Memory(UsmKind::Host) => 1,
+            Self::Memory(UsmKind::Device) => 2,
+            Self::Memory(UsmKind::Shared) => 3,
+            Self::Event => 4,
+        }
+    }
+
+    /// The subject with that number.
+    pub fn of(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.number() == number)
+    }
+
+    /// The flag of drivers that support it.
+    pub fn flag(self) -> u32 {
+        match self {
+            Self::Memory(_) => sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0,
+            Self::Event => sys::ZE_IPC_PROPERTY_FLAG_EVENT_POOL.0,
+        }
+    }
+
+    /// Its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory(_) => "memory",
+            Self::Event => "events",
+        }
+    }
+}
 
 /// Whether a driver supports IPC of the subject, and the system allows it: of the CPU runtime, the system may forbid a call that
 /// it needs, and every handle has the machine's identity. A shortage does not count, as it may pass.
@@ -62,7 +109,8 @@ impl DriverHandle {
         Ok(Self(handle.data.map(|byte| byte as u8)))
     }
 
-    /// Calls `open` with the handle for this process, in which `received` is its descriptor, and which made it if `is_own`.
+    /// Calls `open` with the handle of a subject for this process, in which `received` is its descriptor, and which made it if
+    /// `is_own`. An error of the driver is explained.
     ///
     /// Older drivers of Intel interpret the number in the handle as a descriptor of this process, newer ones as one of the
     /// exporting process unless it was changed, which may name another file by now. So it is changed, to a higher one. In the
@@ -72,10 +120,12 @@ impl DriverHandle {
         &self,
         received: Option<OwnedFd>,
         is_own: bool,
+        (device, subject): (&Device, Subject),
         open: impl Fn(&Self) -> crate::error::Result<T>,
     ) -> Result<T, Error> {
+        let explain = |cause| explain(device, subject, 0, cause);
         let Some(received) = received else {
-            return Ok(open(self)?);
+            return open(self).map_err(explain);
         };
         let system = |cause| Error::System {
             what: "cannot duplicate the descriptor of the handle",
@@ -84,20 +134,21 @@ impl DriverHandle {
         let number = self.descriptor().saturating_add(1);
         let mut passed = DriverDescriptor::new(received, number).map_err(system)?;
         let mut attempts = if is_own { ATTEMPTS } else { 1 };
+        let refused = Some(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT);
         loop {
             let opened = open(&self.with_descriptor(passed.number()));
             attempts -= 1;
             match opened {
-                Err(error) if attempts > 0 && is_invalid(&error) => {
+                Err(error) if attempts > 0 && error.result() == refused => {
                     // Further each time: the numbers of one process lie together.
                     let distance = 1 << (ATTEMPTS - attempts);
                     let number = passed.number().saturating_add(distance);
                     let Ok(other) = passed.renumbered(number) else {
-                        return Err(error.into());
+                        return Err(explain(error));
                     };
                     passed = other;
                 }
-                opened => return Ok(opened?),
+                opened => return opened.map_err(explain),
             }
         }
     }
@@ -233,9 +284,4 @@ fn shortage(size: usize) -> Option<io::Error> {
         Ok(_) if limit.is_some_and(|limit| limit < size as u64) => Some(Errno::FBIG.into()),
         Ok(_) => None,
     }
-}
-
-/// Whether the driver has refused a handle.
-fn is_invalid(error: &crate::error::Error) -> bool {
-    error.result() == Some(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use super::descriptor::Received;
-use super::driver::DriverHandle;
+use super::driver::{DriverHandle, Subject};
 use super::handle::IpcHandle;
 use super::shared_event::SharedEvent;
-use super::subject::Subject;
 use super::{Error, descriptor, driver, exports, identity, imported_file, lifeline, server};
-use crate::device::Device;
 use crate::event::Event;
 use crate::pool;
 use crate::queue::RawQueue;
@@ -55,13 +53,12 @@ impl IpcEventHandle {
             let export = u64::from_ne_bytes(exports::random()?);
             return handle(export, DriverHandle([0; 64])).map(Self);
         }
-        let explain = |error| explain(device, error);
-        let made = SharedEvent::create(queue.context()).map_err(Error::from);
-        let mut shared = made.map_err(explain)?;
+        let explain = |cause| driver::explain(device, Subject::Event, 0, cause);
+        let mut shared = SharedEvent::create(queue.context()).map_err(explain)?;
         let files = imported_file::lock();
-        let exported = shared.export();
+        let exported = shared.export(explain);
         drop(files);
-        let (driver_handle, export) = exported.map_err(explain)?;
+        let (driver_handle, export) = exported?;
         let handle = handle(export, driver_handle)?;
         queue.signal_shared(event, Arc::new(shared))?;
         Ok(Self(handle))
@@ -92,15 +89,17 @@ impl IpcEventHandle {
             return Ok(queue.complete_event()?);
         }
         let is_own = exports::is_own(handle);
-        let opened = handle.driver_handle.open(descriptor, is_own, |it| {
-            // SAFETY: `descriptor::receive` has verified that the handle's process made it with this content, provided this
-            // descriptor and is trusted. Its driver is of the same kind, as it has the same device on the same machine.
-            unsafe { SharedEvent::open_pool(queue.context(), it) }
-        });
+        let subject = (queue.device(), Subject::Event);
+        let opened = handle
+            .driver_handle
+            .open(descriptor, is_own, subject, |it| {
+                // SAFETY: `descriptor::receive` has verified that the handle's process made it with this content, provided this
+                // descriptor and is trusted. Its driver is of the same kind, as it has the same device on the same machine.
+                unsafe { SharedEvent::open_pool(queue.context(), it) }
+            });
         drop(files);
-        let pool = opened.map_err(|error| explain(queue.device(), error))?;
         // SAFETY: it has been opened here.
-        let shared = unsafe { SharedEvent::opened(queue.context(), pool, handle.process) }?;
+        let shared = unsafe { SharedEvent::of(queue.context(), opened?, handle.process, true) }?;
         let shared = Arc::new(shared);
         if let Some(lifeline) = lifeline {
             lifeline::watch(handle.token, lifeline, &shared)?;
@@ -140,13 +139,5 @@ impl IpcEventHandle {
     #[must_use]
     pub fn process(&self) -> u32 {
         self.0.process()
-    }
-}
-
-/// Explains a driver's refusal.
-fn explain(device: &Device, error: Error) -> Error {
-    match error {
-        Error::LevelZero(cause) => driver::explain(device, Subject::Event, 0, cause),
-        error => error,
     }
 }

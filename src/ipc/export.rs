@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 
+use super::driver::Subject;
 use super::exports::Exported;
 use super::handle::IpcHandle;
 use super::socket::Token;
-use super::subject::Subject;
 use super::{Error, exports, identity, server};
 use crate::context::Context;
 use crate::device::Device;

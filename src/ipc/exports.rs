@@ -7,11 +7,9 @@ use std::os::fd::OwnedFd;
 use rustix::rand::GetRandomFlags;
 use zeusm_process::{FileId, Local, Mutex};
 
-use super::authentication::Key;
-use super::driver::{self, DriverHandle};
-use super::handle::IpcHandle;
+use super::driver::{self, DriverHandle, Subject};
+use super::handle::{IpcHandle, Key};
 use super::imported_file::ImportedFiles;
-use super::subject::Subject;
 use super::{Error, imported_file};
 use crate::context::Context;
 use crate::device::Device;

@@ -13,7 +13,7 @@ use super::Error;
 use super::shared_event::SharedEvent;
 use super::socket::Token;
 use crate::event::Shared;
-use crate::exit::{Section, wait_at_exit};
+use crate::exit;
 
 /// The opened events of each process that is being watched, by the token of its socket. A fork's child watches none: its parent's
 /// events are complete there.
@@ -26,7 +26,7 @@ static WATCHED: Local<Mutex<HashMap<Token, Vec<Weak<SharedEvent>>>>> = Local::ne
 pub fn watch(token: Token, lifeline: OwnedFd, event: &Arc<SharedEvent>) -> Result<(), Error> {
     let mut watched = WATCHED.get_or_default().lock();
     if !watched.contains_key(&token) {
-        wait_at_exit();
+        exit::wait_at_exit();
         let thread = thread::Builder::new().name("zeusm-lifeline".to_owned());
         let lifeline = PipeReader::from(lifeline);
         thread
@@ -49,11 +49,12 @@ fn fail_at_end(token: Token, mut lifeline: PipeReader) {
         .is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
     {}
     // Once the process is known to have ended, whatever it has signalled is visible.
-    let _section = Section::enter();
-    let Some(watched) = WATCHED.get() else { return };
-    // Events that are opened later start another thread.
-    let events = watched.lock().remove(&token);
-    for event in events.iter().flatten().filter_map(Weak::upgrade) {
-        event.fail();
-    }
+    exit::inside(|| {
+        let Some(watched) = WATCHED.get() else { return };
+        // Events that are opened later start another thread.
+        let events = watched.lock().remove(&token);
+        for event in events.iter().flatten().filter_map(Weak::upgrade) {
+            event.fail();
+        }
+    });
 }

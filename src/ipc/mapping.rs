@@ -13,7 +13,7 @@ use super::descriptor::Received;
 use super::handle::{AllocationKey, IpcHandle};
 use super::imported_file::{self, DroppedMapping, FileKey};
 use super::mapped_range::MappedRange;
-use super::{Error, descriptor, driver, exports, identity};
+use super::{Error, descriptor, exports, identity};
 use crate::context::Context;
 use crate::device::Device;
 use crate::pool;
@@ -179,19 +179,19 @@ impl DriverMapping {
         received: Option<OwnedFd>,
     ) -> Result<usize, Error> {
         let is_own = exports::is_own(handle);
-        let opened = handle.driver_handle.open(received, is_own, |it| {
+        let subject = (device, handle.subject);
+        let opened = handle.driver_handle.open(received, is_own, subject, |it| {
             // SAFETY: `descriptor::receive` has verified that the handle's process made it with this content, provided this
             // descriptor and is trusted. Its driver is of the same kind, as it has the same device on the same machine.
             unsafe { it.map(context, device) }
         });
         opened.map_err(|error| match error {
             // The CPU runtime's result for memory that its owner has freed.
-            Error::LevelZero(cause)
+            Error::Refused { cause, .. }
                 if cause.result() == Some(sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND) =>
             {
                 Error::Freed(handle.process)
             }
-            Error::LevelZero(cause) => driver::explain(device, handle.subject, 0, cause),
             error => error,
         })
     }

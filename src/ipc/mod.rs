@@ -25,7 +25,6 @@
 //!
 //! Source: Level Zero specification, "Core programming guide", Inter-process communication.
 
-mod authentication;
 mod descriptor;
 mod driver;
 mod driver_descriptor;
@@ -42,7 +41,6 @@ mod mapping;
 mod server;
 mod shared_event;
 mod socket;
-mod subject;
 #[cfg(test)]
 mod tests;
 
@@ -56,7 +54,7 @@ pub use mapping::Mapping;
 
 use crate::device::Driver;
 use crate::usm::UsmKind;
-use subject::Subject;
+use driver::Subject;
 
 /// Whether memory can be exported: the driver supports it, and the system allows it. A shortage does not count, as it may pass.
 ///

@@ -12,13 +12,13 @@ use std::time::Duration;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use zeusm_process::{AtFork, ForkLock, OwnDescriptor, at_fork};
 
+use super::driver::Subject;
 use super::exports::{self, Status};
 use super::handle::IpcHandle;
 use super::socket::{
     COMPLETE, FAILED, FORGED, FREED, LIVE, LIVE_WITH_DESCRIPTOR, Token, check_client, name,
     peer_user,
 };
-use super::subject::Subject;
 use super::{Error, imported_file};
 
 /// The timeout for one connection, which blocks the others meanwhile.

@@ -10,7 +10,7 @@ use super::driver::DriverHandle;
 use super::{exports, imported_file};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::event::{Shared, retry};
+use crate::event::{Shared, create_event, create_pool, retry};
 
 /// The two events of a pool of their own, so that none is reset for another use while a process looks at it.
 #[derive(Debug)]
@@ -36,29 +36,12 @@ unsafe impl Sync for SharedEvent {}
 impl SharedEvent {
     /// Makes one of this process, not signalled.
     pub fn create(context: &Context) -> Result<Self> {
-        let description = sys::ze_event_pool_desc_t {
-            flags: sys::ZE_EVENT_POOL_FLAG_HOST_VISIBLE.0 | sys::ZE_EVENT_POOL_FLAG_IPC.0,
-            count: 2,
-            ..sys::structure()
-        };
-        let mut pool = ptr::null_mut();
-        // SAFETY: the context is alive; no devices are passed with a count of zero.
-        unsafe {
-            call!(
-                context.library(),
-                zeEventPoolCreate(
-                    context.handle(),
-                    &description,
-                    0,
-                    ptr::null_mut(),
-                    &mut pool
-                )
-            )
-        }?;
-        Self::of(context, pool, std::process::id(), false)
+        let pool = create_pool(context, sys::ZE_EVENT_POOL_FLAG_IPC.0, 2)?;
+        // SAFETY: it has been made here.
+        unsafe { Self::of(context, pool, std::process::id(), false) }
     }
 
-    /// Opens the pool of one that another process has exported, or this one, for [`opened`](Self::opened). The caller holds the
+    /// Opens the pool of one that another process has exported, or this one, for [`of`](Self::of). The caller holds the
     /// lock of the driver's files.
     ///
     /// # Safety
@@ -82,20 +65,11 @@ impl SharedEvent {
         Ok(pool)
     }
 
-    /// That of a process, by its opened pool, which it closes.
+    /// That of a process, by its pool, which it destroys or, if it was opened, closes.
     ///
     /// # Safety
-    /// `pool` must come from [`open_pool`](Self::open_pool) in this context, and have no other owner.
-    pub unsafe fn opened(
-        context: &Context,
-        pool: sys::ze_event_pool_handle_t,
-        process: u32,
-    ) -> Result<Self> {
-        Self::of(context, pool, process, true)
-    }
-
-    /// Makes the events of a pool.
-    fn of(
+    /// `pool` must have been made for two events or opened in this context, and have no other owner.
+    pub unsafe fn of(
         context: &Context,
         pool: sys::ze_event_pool_handle_t,
         process: u32,
@@ -112,20 +86,18 @@ impl SharedEvent {
             export: None,
         };
         for (index, event) in [(0, &mut shared.done), (1, &mut shared.failed)] {
-            let description = sys::ze_event_desc_t {
-                index,
-                signal: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
-                wait: sys::ZE_EVENT_SCOPE_FLAG_HOST.0,
-                ..sys::structure()
-            };
             // SAFETY: the pool is alive and each index is used once in this process.
-            unsafe { call!(context.library(), zeEventCreate(pool, &description, event)) }?;
+            unsafe { create_event(context, pool, index, event) }?;
         }
         Ok(shared)
     }
 
-    /// Exports it until the drop; returns the driver's handle and the export's id. The caller holds the lock of the driver's files.
-    pub fn export(&mut self) -> std::result::Result<(DriverHandle, u64), super::Error> {
+    /// Exports it until the drop; returns the driver's handle and the export's id. The caller holds the lock of the driver's files,
+    /// and explains an error of the driver.
+    pub fn export(
+        &mut self,
+        explain: impl Fn(Error) -> super::Error,
+    ) -> std::result::Result<(DriverHandle, u64), super::Error> {
         let mut handle = sys::ze_ipc_event_pool_handle_t::default();
         // SAFETY: the pool is alive, and the handle outlives the call.
         unsafe {
@@ -133,7 +105,8 @@ impl SharedEvent {
                 self.context.library(),
                 zeEventPoolGetIpcHandle(self.pool, &mut handle)
             )
-        }?;
+        }
+        .map_err(explain)?;
         let handle = DriverHandle(handle.data.map(|byte| byte as u8));
         let file = handle.file();
         let id = exports::insert_event(handle, file)?;

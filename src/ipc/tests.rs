@@ -7,11 +7,10 @@ use proptest::prelude::*;
 use rustix::fs::MemfdFlags;
 use zeusm_process::{FileId, testing::in_child};
 
-use super::authentication::Key;
-use super::driver::{self, DriverHandle};
+use super::driver::{self, DriverHandle, Subject};
 use super::driver_descriptor::DriverDescriptor;
+use super::handle::Key;
 use super::identity::is_trusted;
-use super::subject::Subject;
 use super::{Error, IpcHandle, exports};
 use crate::pool::{Options, Pool};
 use crate::usm::{Allocation, LevelZeroProvider, UsmKind};

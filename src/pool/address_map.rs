@@ -54,7 +54,7 @@ pub fn lookup(address: usize) -> Lookup {
         .map_or(Lookup::Free, Lookup::Allocated)
 }
 
-/// Memory that a pool holds from its provider.
+/// Memory that a pool holds from its provider, or an allocation of no pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeldSlab {
@@ -82,13 +82,13 @@ pub fn slabs() -> Vec<HeldSlab> {
             .collect();
         let of_class = slab
             .as_ref()
-            .filter(|slab| slab.kind() != SlabKind::Large)
-            .map_or(0, |slab| slab.block_size());
+            .filter(|slab| slab.kind != SlabKind::Large)
+            .map_or(0, |slab| slab.block_size);
         HeldSlab {
             range: base..registered.end,
             place: registered.place,
             block_size: of_class,
-            used_bytes: blocks.len() * slab.map_or(0, |slab| slab.block_size()),
+            used_bytes: blocks.len() * slab.map_or(0, |slab| slab.block_size),
             blocks,
         }
     });
@@ -97,7 +97,7 @@ pub fn slabs() -> Vec<HeldSlab> {
 
 /// Registers the chunk of a slab, which is memory of `place`.
 pub(super) fn register(slab: &Arc<Slab>, place: Place) {
-    let Chunk { base, size } = slab.chunk();
+    let Chunk { base, size } = slab.chunk;
     let base = base.addr().get();
     let registered = Registered {
         end: base + size,

@@ -24,9 +24,10 @@ pub(super) const RETURN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The provider, and the free chunks that came from it.
 #[derive(Debug)]
 pub(super) struct ChunkAllocator<P> {
-    provider: Arc<P>,
-    options: Options,
-    place: Place,
+    pub(super) provider: Arc<P>,
+    pub(super) options: Options,
+    /// The place of the memory, with the pool's number.
+    pub(super) place: Place,
     /// The bytes that the provider has allocated, or that are being requested from it.
     reserved: AtomicUsize,
     limit: Arc<AtomicUsize>,
@@ -96,19 +97,6 @@ impl<P: Provider> ChunkAllocator<P> {
             cache: Mutex::default(),
             ended: Condvar::default(),
         }
-    }
-
-    /// The place of the memory, with the pool's number.
-    pub(super) fn place(&self) -> &Place {
-        &self.place
-    }
-
-    pub(super) fn provider(&self) -> &P {
-        &self.provider
-    }
-
-    pub(super) fn options(&self) -> &Options {
-        &self.options
     }
 
     /// The bytes held from the provider, in use or not.

@@ -65,7 +65,7 @@ impl<P: Provider> Inner<P> {
         Self {
             shards: (0..shards).map(|_| PaddedShard::default()).collect(),
             classes: (0..COUNT).map(|_| SizeClass::default()).collect(),
-            has_slabs: chunks.provider().shares_allocations(),
+            has_slabs: chunks.provider.shares_allocations(),
             chunks,
             callback: Callback::default(),
             peaks: Mutex::default(),
@@ -78,7 +78,7 @@ impl<P: Provider> Inner<P> {
     /// The pool of an allocated block, which is not dropped before the block is freed. The block must be of a pool with this
     /// type of provider.
     pub(super) fn of(block: &SlabBlock) -> NonNull<Self> {
-        block.slab().pool().0.cast()
+        block.slab.pool.0.cast()
     }
 
     fn pointer(&self) -> PoolPointer {
@@ -154,7 +154,7 @@ impl<P: Provider> Inner<P> {
     /// Without a lock of the pool, as the history has one.
     #[inline(always)]
     fn note_allocated(&self, address: NonNull<c_void>, size: usize, is_hit: bool) {
-        let place = self.chunks.place();
+        let place = &self.chunks.place;
         let block = || (address.addr().get(), size);
         history::note(Action::Allocate, block, place, Some(is_hit));
     }
@@ -182,7 +182,7 @@ impl<P: Provider> Inner<P> {
         size: usize,
         is_miss: bool,
     ) {
-        let block_size = block.slab().block_size();
+        let block_size = block.slab.block_size;
         block.mark_allocated(size);
         if !own.counters.level.exceeds_with(block_size) {
             own.counters.allocated(block_size, size, is_miss);
@@ -202,8 +202,8 @@ impl<P: Provider> Inner<P> {
     pub(super) unsafe fn free(shard: usize, block: SlabBlock) {
         // SAFETY: the pool is not dropped before the block is counted as freed.
         let pool = unsafe { Self::of(&block).as_ref() };
-        let (block_size, requested) = (block.slab().block_size(), block.requested());
-        let place = pool.chunks.place();
+        let (block_size, requested) = (block.slab.block_size, block.requested());
+        let place = &pool.chunks.place;
         let freed = || (block.address().addr().get(), requested);
         history::note(Action::Free, freed, place, None);
         block.mark_free();
@@ -246,7 +246,7 @@ impl<P: Provider> Inner<P> {
             }
             None => {
                 drop(own);
-                let chunk = FreeChunk::new(block.into_slab());
+                let chunk = FreeChunk::new(block.slab);
                 self.chunks.release_to_shard(shard, chunk);
             }
         }
@@ -309,7 +309,7 @@ impl<P: Provider> Inner<P> {
         // A thread that lacks the slab's bytes waits until the slab's other blocks can be found, or was short before.
         let _transfer = self.chunks.begin_transfer();
         let size = SIZES[class];
-        let growth = &self.chunks.options().growth;
+        let growth = &self.chunks.options.growth;
         let blocks = if is_minimal || self.is_short() {
             1
         } else {
@@ -317,7 +317,7 @@ impl<P: Provider> Inner<P> {
         };
         let alignment = sizes::natural_alignment(class);
         let (free, is_miss) = self.chunks.acquire(shard, blocks * size, alignment)?;
-        let (pool, place) = (self.pointer(), *self.chunks.place());
+        let (pool, place) = (self.pointer(), self.chunks.place);
         let take = |of: &SizeClass, wanted| of.grow(pool, class, free.chunk, wanted, place);
         let block = self.take_blocks(shard, class, is_minimal, take);
         // There is one, as a slab has at least one block.
@@ -339,7 +339,7 @@ impl<P: Provider> Inner<P> {
                 chunk.size,
                 SlabKind::Large,
             ));
-            address_map::register(&slab, *self.chunks.place());
+            address_map::register(&slab, self.chunks.place);
             slab
         });
         Ok((SlabBlock::new(slab, 0), is_new))
@@ -365,7 +365,7 @@ impl<P: Provider> Inner<P> {
         self.chunks.trim(keep);
         if self.chunks.held() > keep {
             // A thread whose shard is locked uses another one from then on: the peak is measured with what each shard has now.
-            self.measure_peak();
+            self.statistics();
             let _transfer = self.chunks.begin_transfer();
             for padded in &self.shards {
                 let free = padded.0.lock().drain();
@@ -382,7 +382,7 @@ impl<P: Provider> Inner<P> {
         }
         let freed = before.saturating_sub(self.chunks.reserved());
         if freed > 0 {
-            history::note(Action::Trim, || (0, freed), self.chunks.place(), None);
+            history::note(Action::Trim, || (0, freed), &self.chunks.place, None);
         }
         freed
     }
@@ -405,11 +405,6 @@ impl<P: Provider> Inner<P> {
         // The shares of a peak that was reset.
         peaks.measure(levels(&mut shards));
         answer
-    }
-
-    fn measure_peak(&self) {
-        let mut shards = self.lock_shards();
-        self.peaks.lock().measure(levels(&mut shards));
     }
 
     fn lock_shards(&self) -> Vec<SpinGuard<'_, Shard>> {

@@ -145,7 +145,7 @@ impl<P: Provider> Pool<P> {
     /// [`slabs`].
     #[must_use]
     pub fn place(&self) -> Place {
-        *self.inner().chunks.place()
+        self.inner().chunks.place
     }
 
     /// The options that the pool was made with.
@@ -285,7 +285,7 @@ impl<P: Provider> Block<P> {
 
     /// A flag for the owner of the block, false at first and when it is dropped.
     pub(crate) fn mark(&self) -> &AtomicBool {
-        self.block.mark()
+        &self.block.is_marked
     }
 
     /// The provider of its pool.
@@ -293,9 +293,8 @@ impl<P: Provider> Block<P> {
     #[inline]
     pub fn provider(&self) -> &P {
         // SAFETY: a pool with this type of provider made the block, which is not freed as long as the reference lives.
-        unsafe { Inner::<P>::of(&self.block).as_ref() }
-            .chunks
-            .provider()
+        let inner = unsafe { Inner::<P>::of(&self.block).as_ref() };
+        &inner.chunks.provider
     }
 }
 

@@ -165,12 +165,12 @@ impl State {
     }
 
     fn free(&mut self, block: &SlabBlock) -> Option<Arc<Slab>> {
-        let SlabKind::SizeClass { slot, .. } = block.slab().kind() else {
+        let SlabKind::SizeClass { slot, .. } = block.slab.kind else {
             return None;
         };
         let slot = slot as usize;
         let entry = &mut self.slabs[slot];
-        entry.free.push(block.index());
+        entry.free.push(block.index);
         if !entry.is_empty() {
             self.available.insert(slot);
             return None;
@@ -189,7 +189,7 @@ impl State {
     /// Removes an empty slab that is in neither list.
     fn remove(&mut self, slot: usize) -> Arc<Slab> {
         let slab = self.slabs.remove(slot).slab;
-        self.bytes -= slab.chunk().size;
+        self.bytes -= slab.chunk.size;
         slab
     }
 }

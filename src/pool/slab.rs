@@ -33,10 +33,10 @@ pub(super) enum SlabKind {
 /// A chunk that is divided into blocks.
 #[derive(Debug)]
 pub(super) struct Slab {
-    pool: PoolPointer,
-    chunk: Chunk,
-    block_size: usize,
-    kind: SlabKind,
+    pub(super) pool: PoolPointer,
+    pub(super) chunk: Chunk,
+    pub(super) block_size: usize,
+    pub(super) kind: SlabKind,
     /// One record for each block: 0 when the block is free, else its padding in bytes plus one. Their distance is a power of two.
     records: Box<[AtomicU32]>,
     /// The power.
@@ -68,22 +68,6 @@ impl Slab {
         }
     }
 
-    pub(super) fn pool(&self) -> PoolPointer {
-        self.pool
-    }
-
-    pub(super) fn chunk(&self) -> Chunk {
-        self.chunk
-    }
-
-    pub(super) fn kind(&self) -> SlabKind {
-        self.kind
-    }
-
-    pub(super) fn block_size(&self) -> usize {
-        self.block_size
-    }
-
     /// The number of blocks.
     pub(super) fn count(&self) -> u32 {
         // `Growth::blocks` returns at most half of `u32::MAX`, and a reused chunk is at most half as large again as requested.
@@ -113,12 +97,12 @@ impl Slab {
 /// Exclusive ownership of one block of a slab.
 #[derive(Debug)]
 pub(super) struct SlabBlock {
-    slab: Arc<Slab>,
-    index: u32,
+    pub(super) slab: Arc<Slab>,
+    pub(super) index: u32,
     /// Its size class; `None` for the only block of a slab.
     class: Option<u8>,
     /// A mark by the layer above; see [`Block::mark`](super::Block::mark).
-    is_marked: AtomicBool,
+    pub(super) is_marked: AtomicBool,
 }
 
 impl SlabBlock {
@@ -136,25 +120,9 @@ impl SlabBlock {
         }
     }
 
-    pub(super) fn slab(&self) -> &Arc<Slab> {
-        &self.slab
-    }
-
     /// The size class; `None` for the only block of a slab.
     pub(super) fn class(&self) -> Option<usize> {
         self.class.map(usize::from)
-    }
-
-    pub(super) fn mark(&self) -> &AtomicBool {
-        &self.is_marked
-    }
-
-    pub(super) fn into_slab(self) -> Arc<Slab> {
-        self.slab
-    }
-
-    pub(super) fn index(&self) -> u32 {
-        self.index
     }
 
     #[inline]
@@ -205,8 +173,8 @@ impl FreeChunk {
     /// The chunk of a slab without allocated blocks.
     pub(super) fn new(slab: Arc<Slab>) -> Self {
         Self {
-            chunk: slab.chunk(),
-            slab: Some(slab).filter(|slab| slab.kind() == SlabKind::Large),
+            chunk: slab.chunk,
+            slab: Some(slab).filter(|slab| slab.kind == SlabKind::Large),
         }
     }
 

@@ -202,10 +202,6 @@ impl Queue {
         unsafe { self.copy_raw(to.cast(), from.cast(), from.len(), completion) }
     }
 
-    fn end(&self, event: Option<Event>, operation: &'static str, size: usize) -> Result<()> {
-        event.map_or(Ok(()), |event| self.finish(&event, operation, size))
-    }
-
     fn operation<T: Send + 'static>(
         &self,
         event: Option<Event>,

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventPool, retry};
-use crate::exit::Section;
+use crate::exit;
 use crate::history::InFlight;
 use crate::pool::retry_out_of_memory;
 
@@ -274,7 +274,7 @@ impl List {
         if is_begun(&mut state) {
             drop(state);
             // The other thread may wait for ever for Python's GIL, once the interpreter exits.
-            Section::outside(|| {
+            exit::outside(|| {
                 drop(
                     self.dropped
                         .wait_while(self.state.lock(), DROP_TIMEOUT, is_begun),

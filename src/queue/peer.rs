@@ -174,17 +174,15 @@ impl RawQueue {
     ///
     /// # Safety
     /// Both ranges must stay valid until this returns.
-    unsafe fn copy_and_wait(
+    pub(crate) unsafe fn copy_and_wait(
         &self,
         destination: *mut c_void,
         source: *const c_void,
         size: usize,
     ) -> Result<()> {
         // SAFETY: the caller guarantees the validity of both ranges.
-        match unsafe { self.copy_raw(destination, source, size, Completion::Event) }? {
-            Some(event) => self.finish(&event, "copy", size),
-            None => Ok(()),
-        }
+        let event = unsafe { self.copy_raw(destination, source, size, Completion::Event) }?;
+        self.end(event, "copy", size)
     }
 }
 

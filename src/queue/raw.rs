@@ -74,6 +74,16 @@ impl RawQueue {
             .map_err(|cause| self.failed(operation, size, cause))
     }
 
+    /// As [`finish`](Self::finish), of an operation that may be complete already, and has no event then.
+    pub(super) fn end(
+        &self,
+        event: Option<Event>,
+        operation: &'static str,
+        size: usize,
+    ) -> Result<()> {
+        event.map_or(Ok(()), |event| self.finish(&event, operation, size))
+    }
+
     /// Waits until an operation of this queue is complete. When the wait fails, the error is returned only once the device
     /// cannot access the operands any more.
     pub(crate) fn drain(&self, event: &Event) -> Result<()> {

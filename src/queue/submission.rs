@@ -139,9 +139,13 @@ impl RawQueue {
         append: impl Append,
     ) -> Result<Option<Event>> {
         if size == 0 {
-            return self.run_empty(operation);
+            // It is complete when its wait list is.
+            let event = (!self.wait_list.is_empty()).then(|| self.barrier(&[]));
+            let event = event.transpose();
+            return event.map_err(|cause| self.failed(operation, 0, cause));
         }
-        let recorded = self.clocks_if_recorded();
+        let is_recording = history::is_recording();
+        let recorded = is_recording.then(|| self.device().clocks().ok()).flatten();
         let answer = match completion {
             Completion::SpinWait if recorded.is_none() => self.spin(after, append),
             // The history needs the event for the times.
@@ -154,14 +158,6 @@ impl RawQueue {
         Ok(event)
     }
 
-    /// The clocks before an operation that the history is to record.
-    fn clocks_if_recorded(&self) -> Option<Clocks> {
-        if !history::is_recording() {
-            return None;
-        }
-        self.device().clocks().ok()
-    }
-
     /// Has the history record an operation that was submitted after `clocks` and signals `event`.
     fn record(&self, name: &'static str, size: usize, clocks: Clocks, event: &Event) {
         let Ok(list) = self.list() else { return };
@@ -172,16 +168,6 @@ impl RawQueue {
             clocks,
             event: event.clone(),
         });
-    }
-
-    /// Submits an operation without bytes, which is complete when its wait list is; `None` without one.
-    fn run_empty(&self, operation: &'static str) -> Result<Option<Event>> {
-        if self.wait_list.is_empty() {
-            return Ok(None);
-        }
-        let event = self.barrier(&[]);
-        let event = event.map_err(|cause| self.failed(operation, 0, cause))?;
-        Ok(Some(event))
     }
 
     /// Submits an operation without an event and spins for its completion, without the lock. An operation without

@@ -11,7 +11,7 @@ use std::thread;
 use zeusm_process::Mutex;
 
 use crate::error::{Error, Result};
-use crate::exit::{Section, wait_at_exit};
+use crate::exit;
 
 pub(super) type Task = Box<dyn FnOnce() + Send>;
 
@@ -53,7 +53,7 @@ fn start() -> Result<mpsc::Sender<Task>> {
     // The thread outlives the main program.
     static AT_EXIT: AtomicBool = AtomicBool::new(false);
     if !AT_EXIT.swap(true, Ordering::Relaxed) {
-        wait_at_exit();
+        exit::wait_at_exit();
     }
     let (sender, tasks) = mpsc::channel();
     thread::Builder::new()
@@ -67,8 +67,7 @@ fn start() -> Result<mpsc::Sender<Task>> {
 fn run_all(tasks: &mpsc::Receiver<Task>) {
     IS_WORKER.set(true);
     for task in tasks {
-        let _section = Section::enter();
-        run_user_code(task);
+        exit::inside(|| run_user_code(task));
     }
 }
 

@@ -33,18 +33,13 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
 
 /// Whether a library is loaded that the dynamic linker finds by `name`, its SONAME for instance.
 pub(crate) fn is_loaded(name: &CStr) -> bool {
-    with_loaded(name, |_| ()).is_some()
+    loaded(name).is_some()
 }
 
 /// The address of a function of the library that the dynamic linker finds by `name`, if that is loaded and has the function.
 pub(crate) fn function(name: &CStr, function: &CStr) -> Option<*const c_void> {
-    // SAFETY: the handle is open, and dlsym only looks the function up.
-    let found = with_loaded(name, |handle| unsafe {
-        libc::dlsym(handle, function.as_ptr())
-    });
-    found
-        .filter(|address| !address.is_null())
-        .map(<*mut c_void>::cast_const)
+    // SAFETY: the address is not used as anything else.
+    unsafe { symbol(&loaded(name)?, function) }
 }
 
 /// Looks a function up in `library` and its dependencies.
@@ -56,17 +51,11 @@ pub(crate) unsafe fn symbol<F: Copy>(library: &unix::Library, name: &CStr) -> Op
     unsafe { library.get::<F>(name) }.ok().map(|found| *found)
 }
 
-fn with_loaded<T>(name: &CStr, then: impl FnOnce(*mut c_void) -> T) -> Option<T> {
-    // SAFETY: with RTLD_NOLOAD nothing is loaded; a handle is closed again, which restores the reference count.
-    unsafe {
-        let handle = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        if handle.is_null() {
-            return None;
-        }
-        let answer = then(handle);
-        libc::dlclose(handle);
-        Some(answer)
-    }
+/// The library of that name, if it is loaded. The drop restores the number of its references.
+fn loaded(name: &CStr) -> Option<unix::Library> {
+    let name = OsStr::from_bytes(name.to_bytes());
+    // SAFETY: with RTLD_NOLOAD nothing is loaded, so no initialiser runs.
+    unsafe { unix::Library::open(Some(name), libc::RTLD_LAZY | libc::RTLD_NOLOAD) }.ok()
 }
 
 /// Whether a file is `name` itself, or `name` with a version.

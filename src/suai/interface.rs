@@ -1,7 +1,7 @@
 //! The dictionary's fields, and the validated interface.
 
 use super::error::{Error, VERSION};
-use super::layout::{Allocation, Layout};
+use super::layout::Layout;
 use super::record::{ElementType, Record};
 
 /// The dictionary's fields as found; `None` where the key is absent or its value is Python's `None`.
@@ -9,32 +9,23 @@ use super::record::{ElementType, Record};
 /// Integers have 64 bits. The Python layer refuses larger ones and negative pointers with [`Error::OutOfRange`], and
 /// processes `syclobj` itself.
 #[derive(Debug, Clone, Default)]
-pub struct Fields<'a> {
+pub struct Fields {
     /// `version`.
     pub version: Option<i64>,
     /// `data[0]`, the address.
     pub pointer: Option<u64>,
-    /// `data[1]`; see [`Flag`].
+    /// `data[1]`; see [`Interface::flag`].
     pub flag: Option<bool>,
     /// `typestr`.
-    pub typestr: Option<&'a str>,
+    pub typestr: Option<String>,
     /// `descr`; as in NumPy, it is only relevant when `typestr` is of kind `V`.
     pub descr: Option<Record>,
     /// `shape`.
-    pub shape: Option<&'a [i64]>,
+    pub shape: Option<Vec<i64>>,
     /// `strides`, in elements.
-    pub strides: Option<&'a [i64]>,
+    pub strides: Option<Vec<i64>>,
     /// `offset`, in elements; 0 when absent.
     pub offset: Option<i64>,
-}
-
-/// The meaning of `true` in `data[1]`, on which dpctl's documentation and code disagree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Flag {
-    /// "Read-only", as in dpctl's documentation, NumPy and Numba.
-    ReadOnly,
-    /// "Writable", as in dpctl's own objects.
-    Writable,
 }
 
 /// The validated `__sycl_usm_array_interface__` of an array.
@@ -42,7 +33,8 @@ pub enum Flag {
 pub struct Interface {
     /// The address that [`Layout::byte_offset`] is relative to; 0 only without elements.
     pub pointer: usize,
-    /// `data[1]` as it was given.
+    /// `data[1]` as it was given. `true` means "read-only" in dpctl's documentation, NumPy and Numba, and "writable" in dpctl's own
+    /// objects. Without a flag, writing is allowed.
     pub flag: Option<bool>,
     /// The type of the items: a record if they are of kind kind `V` and have a description with fields.
     pub element: ElementType,
@@ -55,20 +47,20 @@ impl Interface {
     ///
     /// # Errors
     /// [`Error`], which names the field and the value.
-    pub fn read(fields: &Fields<'_>) -> Result<Self, Error> {
+    pub fn read(fields: &Fields) -> Result<Self, Error> {
         match required("version", fields.version)? {
             VERSION => {}
             version => return Err(Error::Version(version)),
         }
         let offset = fields.offset.unwrap_or(0);
         Self::of(fields, |shape, size| {
-            Layout::new(shape, fields.strides, offset, size)
+            Layout::new(shape, fields.strides.as_deref(), offset, size)
         })
     }
 
     /// Validates all fields but the version, with a layout that `layout` makes of the shape and the size of an item.
     pub(crate) fn of(
-        fields: &Fields<'_>,
+        fields: &Fields,
         layout: impl FnOnce(&[i64], usize) -> Result<Layout, Error>,
     ) -> Result<Self, Error> {
         let pointer = required("data", fields.pointer)?;
@@ -76,9 +68,11 @@ impl Interface {
             field: "data",
             value: pointer.to_string(),
         })?;
-        let element =
-            ElementType::read(required("typestr", fields.typestr)?, fields.descr.clone())?;
-        let layout = layout(required("shape", fields.shape)?, element.size())?;
+        let element = ElementType::read(
+            required("typestr", fields.typestr.as_deref())?,
+            fields.descr.clone(),
+        )?;
+        let layout = layout(required("shape", fields.shape.as_deref())?, element.size())?;
         if pointer == 0 && layout.elements() != 0 {
             return Err(Error::NullPointer(layout.shape().to_vec()));
         }
@@ -91,13 +85,6 @@ impl Interface {
         })
     }
 
-    /// Whether the exporter forbids writing, when `true` in `data[1]` means `meaning`. Without a flag, writing is allowed.
-    #[must_use]
-    pub fn is_read_only(&self, meaning: Flag) -> bool {
-        self.flag
-            .is_some_and(|flag| flag == (meaning == Flag::ReadOnly))
-    }
-
     /// The lowest address of the elements, where an untyped view of the array begins. Without elements, the pointer itself.
     #[must_use]
     pub fn start(&self) -> usize {
@@ -107,14 +94,6 @@ impl Interface {
             // Cannot wrap, as `read` has validated these addresses.
             self.pointer.wrapping_add_signed(self.layout.extent().start)
         }
-    }
-
-    /// Checks that the array touches only bytes of `allocation`.
-    ///
-    /// # Errors
-    /// [`Error::OutsideAllocation`], with pointer and extent.
-    pub fn check_within(&self, allocation: Allocation) -> Result<(), Error> {
-        self.layout.check_within(self.pointer, allocation)
     }
 }
 

@@ -4,9 +4,7 @@ use std::ffi::{c_long, c_ulong};
 use std::fmt;
 use std::str::FromStr;
 
-use super::dlpack_type::DlpackType;
 use super::error::Error;
-use super::narrow::Narrow;
 
 /// The kind of an item (NumPy, "The array interface protocol", `typestr`; dpctl's documentation allows the numeric kinds,
 /// NumPy's also `V`).
@@ -24,8 +22,10 @@ pub enum Kind {
     Complex,
     /// `V`: untyped bytes, which a [`super::Record`] may describe.
     Void,
-    /// A number of a format that `typestr` has no letter for: it shows it as untyped bytes, as `ml_dtypes` does.
-    Narrow(Narrow),
+    /// A number of a format that `typestr` has no letter for, by the number of the format: `typestr` shows it as untyped bytes, as
+    /// `ml_dtypes` does. One of fewer than 8 bits has a byte of its own, or is one of a pair that has a byte, as in PyTorch's
+    /// `float4_e2m1fn_x2`.
+    Narrow(u8),
 }
 
 impl Kind {
@@ -39,42 +39,87 @@ impl Kind {
             Self::Void | Self::Narrow(_) => 'V',
         }
     }
+}
 
-    /// DLPack's code (`DLDataTypeCode`).
-    fn dlpack(self) -> Option<u8> {
-        match self {
-            Self::Int => Some(0),
-            Self::Uint => Some(1),
-            Self::Float => Some(2),
-            Self::Complex => Some(5),
-            Self::Bool => Some(6),
-            Self::Narrow(narrow) => Some(narrow.dlpack().code),
-            Self::Void => None,
-        }
+/// DLPack's description of an item (`DLDataType`).
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DlpackType {
+    /// `DLDataTypeCode`: 0 int, 1 unsigned int, 2 float, 5 complex, 6 bool; formats of machine learning have others.
+    pub code: u8,
+    /// The bits of one item.
+    pub bits: u8,
+    /// The numbers in one item: 1, or 2 of half a byte each.
+    pub lanes: u16,
+}
+
+/// DLPack's code of complex numbers.
+const COMPLEX: u8 = 5;
+
+impl DlpackType {
+    /// Whether the numbers fill the bytes of an item, without padding.
+    #[must_use]
+    pub(crate) fn fills_bytes(self) -> bool {
+        (usize::from(self.bits) * usize::from(self.lanes)).is_multiple_of(8)
     }
 }
 
-/// An item that NumPy has.
+/// An item with a name.
 struct Known {
     kind: Kind,
     /// In bytes.
     size: usize,
+    /// NumPy's, or that of `ml_dtypes` and PyTorch.
     name: &'static str,
     /// The code in the buffer protocol (PEP 3118) in standard size; `None` for items that have no standard size.
     code: Option<&'static str>,
+    /// `None` for an item of too many bits.
+    dlpack: Option<DlpackType>,
 }
 
+/// An item that NumPy has.
 const fn known(kind: Kind, size: usize, name: &'static str, code: Option<&'static str>) -> Known {
+    let dlpack = match kind {
+        _ if size >= 32 => None,
+        Kind::Int => Some(0),
+        Kind::Uint => Some(1),
+        Kind::Float => Some(2),
+        Kind::Complex => Some(COMPLEX),
+        Kind::Bool => Some(6),
+        Kind::Void | Kind::Narrow(_) => None,
+    };
+    let dlpack = match dlpack {
+        Some(code) => Some(DlpackType {
+            code,
+            bits: size as u8 * 8,
+            lanes: 1,
+        }),
+        None => None,
+    };
     Known {
         kind,
         size,
         name,
         code,
+        dlpack,
+    }
+}
+
+/// A format of machine learning, by its number, name, DLPack's code, the bits of a number, and how many are in an element.
+const fn narrow(number: u8, name: &'static str, code: u8, bits: u8, lanes: u16) -> Known {
+    Known {
+        kind: Kind::Narrow(number),
+        size: (bits as usize * lanes as usize).div_ceil(8),
+        name,
+        code: None,
+        dlpack: Some(DlpackType { code, bits, lanes }),
     }
 }
 
 /// All items but untyped bytes, which may have any size.
-const KNOWN: [Known; 16] = [
+///
+/// Source: DLPack 1.3, `DLDataTypeCode`; OCP Microscaling Formats 1.0; the names are those of NumPy and `ml_dtypes`.
+const KNOWN: [Known; 36] = [
     known(Kind::Bool, 1, "bool", Some("?")),
     known(Kind::Int, 1, "int8", Some("b")),
     known(Kind::Int, 2, "int16", Some("h")),
@@ -91,6 +136,26 @@ const KNOWN: [Known; 16] = [
     known(Kind::Complex, 8, "complex64", Some("Zf")),
     known(Kind::Complex, 16, "complex128", Some("Zd")),
     known(Kind::Complex, 32, "complex256", None),
+    narrow(0, "bfloat16", 4, 16, 1),
+    narrow(1, "complex32", COMPLEX, 32, 1),
+    narrow(2, "float8_e3m4", 7, 8, 1),
+    narrow(3, "float8_e4m3", 8, 8, 1),
+    narrow(4, "float8_e4m3b11fnuz", 9, 8, 1),
+    narrow(5, "float8_e4m3fn", 10, 8, 1),
+    narrow(6, "float8_e4m3fnuz", 11, 8, 1),
+    narrow(7, "float8_e5m2", 12, 8, 1),
+    narrow(8, "float8_e5m2fnuz", 13, 8, 1),
+    narrow(9, "float8_e8m0fnu", 14, 8, 1),
+    narrow(10, "float6_e2m3fn", 15, 6, 1),
+    narrow(11, "float6_e3m2fn", 16, 6, 1),
+    narrow(12, "float4_e2m1fn", 17, 4, 1),
+    narrow(13, "float4_e2m1fn_x2", 17, 4, 2),
+    narrow(14, "int4", 0, 4, 1),
+    narrow(15, "uint4", 1, 4, 1),
+    narrow(16, "int2", 0, 2, 1),
+    narrow(17, "uint2", 1, 2, 1),
+    narrow(18, "int1", 0, 1, 1),
+    narrow(19, "uint1", 1, 1, 1),
 ];
 
 fn find(kind: Kind, size: usize) -> Option<&'static Known> {
@@ -187,53 +252,52 @@ impl ItemType {
     /// The item of a name such as "float32", in this machine's order.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let known = KNOWN.iter().find(|known| known.name == name);
-        let known = known.map(|known| Self::ordered(known.kind, known.size, ByteOrder::NATIVE));
-        known.or_else(|| Narrow::named(name).map(Self::from))
+        KNOWN.iter().find(|known| known.name == name).map(Self::of)
     }
 
     /// The item of a DLPack type; a number of fewer than 8 bits has a byte of its own.
     #[must_use]
     pub fn of_dlpack(dtype: DlpackType) -> Option<Self> {
-        let size = usize::from(dtype.bits).div_ceil(8);
-        let known = KNOWN
-            .iter()
-            .find(|known| known.kind.dlpack() == Some(dtype.code) && known.size == size);
-        match known.filter(|_| dtype.bits.is_multiple_of(8) && dtype.lanes == 1) {
-            Some(known) => Some(Self::ordered(known.kind, size, ByteOrder::NATIVE)),
-            None => Narrow::of_dlpack(dtype).map(Self::from),
-        }
+        let known = KNOWN.iter().find(|known| known.dlpack == Some(dtype));
+        known.map(Self::of)
     }
 
-    /// The format, if `typestr` has no letter for it.
+    fn of(known: &Known) -> Self {
+        Self::ordered(known.kind, known.size, ByteOrder::NATIVE)
+    }
+
+    /// Whether it is of a format that `typestr` has no letter for.
     #[must_use]
-    pub fn narrow(self) -> Option<Narrow> {
-        match self.kind {
-            Kind::Narrow(narrow) => Some(narrow),
-            _ => None,
-        }
+    pub fn is_narrow(self) -> bool {
+        matches!(self.kind, Kind::Narrow(_))
+    }
+
+    /// Whether it is of two floating-point numbers.
+    pub(super) fn is_complex(self) -> bool {
+        let dlpack = self.known().and_then(|known| known.dlpack);
+        self.kind == Kind::Complex || dlpack.is_some_and(|dtype| dtype.code == COMPLEX)
+    }
+
+    fn known(self) -> Option<&'static Known> {
+        find(self.kind, self.size)
     }
 
     /// The unsigned integer of the same size.
     #[must_use]
     pub fn bits(self) -> Option<Self> {
-        let known = find(Kind::Uint, self.size)?;
-        Some(Self::ordered(known.kind, known.size, ByteOrder::NATIVE))
+        find(Kind::Uint, self.size).map(Self::of)
     }
 
-    /// NumPy's name, whatever the order; `None` for untyped bytes.
+    /// The name in NumPy, or in `ml_dtypes` and PyTorch, whatever the order; `None` for untyped bytes.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
-        match self.kind {
-            Kind::Narrow(narrow) => Some(narrow.name()),
-            kind => find(kind, self.size).map(|known| known.name),
-        }
+        self.known().map(|known| known.name)
     }
 
     /// Whether it is a number of a standard size, which also devices compute with.
     #[must_use]
     pub fn is_standard(self) -> bool {
-        find(self.kind, self.size).is_some_and(|known| known.code.is_some())
+        self.known().is_some_and(|known| known.code.is_some())
     }
 
     fn ordered(kind: Kind, size: usize, order: ByteOrder) -> Self {
@@ -276,10 +340,10 @@ impl ItemType {
         if self.kind == Kind::Void {
             return Ok(format!("{}x", self.size));
         }
-        let code = find(self.kind, self.size).and_then(|known| known.code);
+        let code = self.known().and_then(|known| known.code);
         let code = code.ok_or_else(|| {
-            let narrow = self.narrow().map(|narrow| narrow.name().to_owned());
-            Error::NoFormat(narrow.unwrap_or_else(|| self.to_string()))
+            let narrow = self.name().filter(|_| self.is_narrow());
+            Error::NoFormat(narrow.map_or_else(|| self.to_string(), str::to_owned))
         })?;
         Ok(match self.order {
             ByteOrder::Little if prefix => format!("<{code}"),
@@ -293,26 +357,13 @@ impl ItemType {
     /// DLPack's type, or `None` for untyped bytes and for any byte order but this machine's.
     #[must_use]
     pub fn dlpack(self) -> Option<DlpackType> {
-        let dtype = match self.kind {
-            Kind::Narrow(narrow) => narrow.dlpack(),
-            _ => DlpackType {
-                code: self.kind.dlpack()?,
-                bits: u8::try_from(self.size.checked_mul(8)?).ok()?,
-                lanes: 1,
-            },
-        };
-        self.order.is_native().then_some(dtype)
+        let dtype = self.known().and_then(|known| known.dlpack);
+        dtype.filter(|_| self.order.is_native())
     }
 }
 
 /// Whether C's `long double` has 16 bytes.
 const HAS_LONG_DOUBLE_16: bool = cfg!(unix);
-
-impl From<Narrow> for ItemType {
-    fn from(narrow: Narrow) -> Self {
-        Self::ordered(Kind::Narrow(narrow), narrow.size(), ByteOrder::NATIVE)
-    }
-}
 
 impl FromStr for ItemType {
     type Err = Error;

@@ -4,15 +4,6 @@ use std::ops::Range;
 
 use super::error::{Error, MAX_NDIM};
 
-/// An allocation as `zeMemGetAddressRange` reports it (Level Zero specification, "Core API", Memory).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Allocation {
-    /// Its first address.
-    pub base: usize,
-    /// Its size in bytes.
-    pub size: usize,
-}
-
 /// The positions of an array's elements relative to its pointer. Its sizes, strides and distances in bytes are validated: none
 /// of them overflows an `isize`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -226,26 +217,21 @@ impl Layout {
             })
     }
 
-    /// Checks that an array at `pointer` touches only bytes of `allocation`, which one without elements always does.
+    /// Checks that an array at `pointer` touches only the addresses of an allocation, which one without elements always does.
     ///
     /// # Errors
     /// [`Error::OutsideAllocation`] or [`Error::OutsideAddressSpace`], with pointer and extent.
-    pub fn check_within(&self, pointer: usize, allocation: Allocation) -> Result<(), Error> {
+    pub fn check_within(&self, pointer: usize, allocation: Range<usize>) -> Result<(), Error> {
         let touched = self.addresses(pointer)?;
-        let Allocation { base, size } = allocation;
-        let inside = touched
-            .start
-            .checked_sub(base)
-            .and_then(|before| before.checked_add(touched.len()))
-            .is_some_and(|needed| needed <= size);
-        if inside || touched.is_empty() {
+        let is_inside = allocation.start <= touched.start && touched.end <= allocation.end;
+        if is_inside || touched.is_empty() {
             return Ok(());
         }
         Err(Error::OutsideAllocation {
             pointer,
             extent: self.extent(),
-            base,
-            size,
+            base: allocation.start,
+            size: allocation.len(),
         })
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::error::{Error, MAX_DEPTH, MAX_NDIM};
 use super::item::{ItemType, Kind};
-use super::narrow::Narrow;
 
 /// The type of an element, or of a field: a plain item or a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -93,8 +92,7 @@ impl ElementType {
         match self {
             Self::Item(item) => match item.kind() {
                 Kind::Void => 1,
-                Kind::Complex => item.size() / 2,
-                Kind::Narrow(narrow) if narrow.is_complex() => item.size() / 2,
+                _ if item.is_complex() => item.size() / 2,
                 _ => item.size(),
             },
             Self::Record(_) => 1,
@@ -110,11 +108,11 @@ impl ElementType {
         }
     }
 
-    /// The format, if this is an item that `typestr` has no letter for.
+    /// The item, if it is one that `typestr` has no letter for.
     #[must_use]
-    pub fn narrow(&self) -> Option<Narrow> {
+    pub fn narrow(&self) -> Option<ItemType> {
         match self {
-            Self::Item(item) => item.narrow(),
+            Self::Item(item) => item.is_narrow().then_some(*item),
             Self::Record(_) => None,
         }
     }

@@ -1,9 +1,19 @@
-//! SYCL contexts, to which USM belongs.
+//! SYCL contexts, to which USM belongs, and devices.
 
 use level_zero_sys as sys;
 
 use super::classes::{ContextRef, DeviceRef};
 use super::error::Error;
+
+impl DeviceRef {
+    /// The native Level Zero device, which lives as long as the driver.
+    ///
+    /// # Errors
+    /// As for [`ContextRef::native`].
+    pub fn native(&self) -> Result<sys::ze_device_handle_t, Error> {
+        self.native_handle(&self.library().throwing.device_native)
+    }
+}
 
 impl ContextRef {
     /// The native Level Zero context. SYCL owns it, and keeps it as long as a reference to this context lives.
@@ -12,17 +22,7 @@ impl ContextRef {
     /// [`Error::Backend`] when the context is of another backend, [`Error::Failed`] when there is no handle,
     /// [`Error::Unavailable`], [`Error::Thrown`].
     pub fn native(&self) -> Result<sys::ze_context_handle_t, Error> {
-        self.require_level_zero()?;
-        let library = self.library();
-        // SAFETY: the reference is a `sycl::context *`, which is the `this` of the method. For Level Zero the method does not
-        // add a reference to the handle.
-        let handle = library.call(&library.throwing.context_native, |native| unsafe {
-            native(self.as_raw())
-        })?;
-        match handle {
-            0 => Err(Error::Failed("sycl::context::getNative")),
-            handle => Ok(std::ptr::with_exposed_provenance_mut(handle)),
-        }
+        self.native_handle(&self.library().throwing.context_native)
     }
 
     /// The context's devices, in its order.
@@ -39,11 +39,14 @@ impl ContextRef {
         // SAFETY: the vector is alive until it is deleted below; `GetAt` returns copies of its references.
         let devices = unsafe {
             (0..(functions.devices_size)(vector))
-                .map(|index| DeviceRef::own(self.library(), (functions.devices_at)(vector, index)))
-                .collect::<Option<_>>()
+                .map(|index| {
+                    let device = (functions.devices_at)(vector, index);
+                    DeviceRef::own(self.library(), device, "DPCTLDeviceVector_GetAt")
+                })
+                .collect()
         };
         // SAFETY: deleted once.
         unsafe { (functions.devices_delete)(vector) };
-        devices.ok_or(Error::Failed("DPCTLDeviceVector_GetAt"))
+        devices
     }
 }

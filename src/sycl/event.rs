@@ -74,17 +74,10 @@ impl EventRef {
             })?;
             return Err(error);
         }
-        let failed = Error::Failed("sycl::detail::make_event");
         // SAFETY: the storage has an event without another owner, which dpctl deletes with `operator delete`.
-        let event = unsafe { Self::own(library, storage) }.ok_or(failed.clone())?;
-        // SAFETY: the reference is alive, and its native event has just been made.
-        let native = library.call(&throwing.event_native, |native| unsafe {
-            native(event.as_raw())
-        })?;
-        match native {
-            0 => Err(failed),
-            native => Ok(Some((event, std::ptr::with_exposed_provenance_mut(native)))),
-        }
+        let event = unsafe { Self::own(library, storage, throwing.event_make.name) }?;
+        let native = event.native_handle(&throwing.event_native)?;
+        Ok(Some((event, native)))
     }
 
     /// Waits until the event is complete. dpctl catches SYCL's exceptions, so that failed work counts as complete; its queue

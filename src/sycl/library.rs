@@ -73,11 +73,14 @@ macro_rules! throwing {
 /// A function that may throw. [`Library::call`] calls it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MayThrow<F> {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// The feature that needs it.
     purpose: &'static str,
     found: Option<F>,
 }
+
+/// The method of a class that returns an object's native handle. For Level Zero it does not add a reference to the handle.
+pub(super) type Native = unsafe extern "C-unwind" fn(RawRef) -> usize;
 
 functions! {
     context_copy = c"DPCTLContext_Copy" as unsafe extern "C" fn(RawRef) -> RawRef;
@@ -115,9 +118,9 @@ functions! {
 
 throwing! {
     context_native = c"_ZNK4sycl3_V17context9getNativeEv", "sycl::context::getNative",
-        "memory in a SYCL context" as unsafe extern "C-unwind" fn(RawRef) -> usize;
+        "memory in a SYCL context" as Native;
     device_native = c"_ZNK4sycl3_V16device9getNativeEv", "sycl::device::getNative",
-        "memory in a SYCL context" as unsafe extern "C-unwind" fn(RawRef) -> usize;
+        "memory in a SYCL context" as Native;
     queue_wait = c"DPCTLQueue_Wait", "DPCTLQueue_Wait",
         "waiting for a SYCL queue" as unsafe extern "C-unwind" fn(RawRef);
     /// From the extension `sycl_ext_oneapi_queue_empty`, which is optional.
@@ -129,7 +132,7 @@ throwing! {
         "SYCL event that Level Zero signals"
         as unsafe extern "C-unwind" fn(RawRef, usize, RawRef, bool, c_char) -> RawRef;
     event_native = c"_ZNK4sycl3_V15event9getNativeEv", "sycl::event::getNative",
-        "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(RawRef) -> usize;
+        "SYCL event that Level Zero signals" as Native;
     /// `operator new(std::size_t)`, whose memory dpctl's `DPCTLEvent_Delete` frees.
     operator_new = c"_Znwm", "operator new",
         "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(usize) -> RawRef;

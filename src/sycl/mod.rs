@@ -14,7 +14,6 @@
 mod backend;
 mod classes;
 mod context;
-mod device;
 mod error;
 mod event;
 mod exception;

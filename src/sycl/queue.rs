@@ -34,12 +34,9 @@ impl QueueRef {
         unsafe {
             let events = [event.as_raw()];
             let submit = library.functions.queue_barrier_after;
-            EventRef::own(
-                library,
-                submit(self.as_raw(), events.as_ptr(), events.len()),
-            )
+            let event = submit(self.as_raw(), events.as_ptr(), events.len());
+            EventRef::own(library, event, "DPCTLQueue_SubmitBarrierForEvents")
         }
-        .ok_or(Error::Failed("DPCTLQueue_SubmitBarrierForEvents"))
     }
 
     /// The context of the queue.
@@ -51,9 +48,8 @@ impl QueueRef {
         // reference.
         unsafe {
             let context = (self.functions().queue_context)(self.as_raw());
-            ContextRef::own(self.library(), context)
+            ContextRef::own(self.library(), context, "DPCTLQueue_GetContext")
         }
-        .ok_or(Error::Failed("DPCTLQueue_GetContext"))
     }
 
     /// The device of the queue.
@@ -64,9 +60,8 @@ impl QueueRef {
         // SAFETY: the reference is alive; the result is null or a new reference.
         unsafe {
             let device = (self.functions().queue_device)(self.as_raw());
-            DeviceRef::own(self.library(), device)
+            DeviceRef::own(self.library(), device, "DPCTLQueue_GetDevice")
         }
-        .ok_or(Error::Failed("DPCTLQueue_GetDevice"))
     }
 
     /// Whether the queue is in-order.
@@ -180,8 +175,7 @@ impl QueueRef {
         // SAFETY: the reference is alive; dpctl catches exceptions, and returns null or a new reference.
         unsafe {
             let event = (self.functions().queue_barrier)(self.as_raw());
-            EventRef::own(self.library(), event)
+            EventRef::own(self.library(), event, "DPCTLQueue_SubmitBarrier")
         }
-        .ok_or(Error::Failed("DPCTLQueue_SubmitBarrier"))
     }
 }

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::library::{Functions, Library, RawRef};
+use super::library::{Functions, Library, MayThrow, Native, RawRef};
 use super::{Backend, Error};
 
 /// A class of SYCL objects. The trait is sealed.
@@ -83,21 +83,28 @@ impl<C: Class> Reference<C> {
         // SAFETY: `raw` is an object of this class; dpctl's function catches exceptions.
         let copy = unsafe { (calls.copy)(raw) };
         // SAFETY: the copy has no other owner.
-        unsafe { Self::own(library, copy) }.ok_or(Error::Failed(calls.copy_name))
+        unsafe { Self::own(library, copy, calls.copy_name) }
     }
 
-    /// Takes the ownership of a reference that a function of `library` returned; `None` for null.
+    /// Takes the ownership of a reference that a function of `library` returned.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] for null, which functions of dpctl return after an exception.
     ///
     /// # Safety
     /// `raw` must be null or a reference of class `C` without another owner.
-    pub(super) unsafe fn own(library: &'static Library, raw: RawRef) -> Option<Self> {
-        NonNull::new(raw).map(|raw| {
-            Self(Arc::new(Owned {
-                raw,
-                library,
-                class: PhantomData,
-            }))
-        })
+    pub(super) unsafe fn own(
+        library: &'static Library,
+        raw: RawRef,
+        function: &'static str,
+    ) -> Result<Self, Error> {
+        let raw = NonNull::new(raw).ok_or(Error::Failed(function))?;
+        let class = PhantomData;
+        Ok(Self(Arc::new(Owned {
+            raw,
+            library,
+            class,
+        })))
     }
 
     /// The reference itself, valid as long as `self` lives.
@@ -152,6 +159,23 @@ impl<C: Class> Reference<C> {
                 found,
                 needed: Backend::LevelZero,
             }),
+        }
+    }
+
+    /// The object's native Level Zero handle.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] for an object of another backend, [`Error::Failed`] when there is no handle,
+    /// [`Error::Unavailable`], [`Error::Thrown`].
+    pub(super) fn native_handle<T>(&self, native: &MayThrow<Native>) -> Result<*mut T, Error> {
+        self.require_level_zero()?;
+        // SAFETY: the reference is a pointer to the object, which is the `this` of the method.
+        let handle = self
+            .library()
+            .call(native, |native| unsafe { native(self.as_raw()) })?;
+        match handle {
+            0 => Err(Error::Failed(native.name)),
+            handle => Ok(std::ptr::with_exposed_provenance_mut(handle)),
         }
     }
 

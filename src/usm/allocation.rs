@@ -13,7 +13,7 @@ use zeusm_process::memory::Bound;
 
 #[cfg(target_os = "linux")]
 use super::in_place::InPlace;
-use super::{LevelZeroProvider, context_map, exports, pools_enabled};
+use super::{LevelZeroProvider, budget, context_map, exports, pools_enabled};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -376,9 +376,8 @@ fn failed(
     error
 }
 
-/// Whether memory is in the device's memory, which is the host's, too, unless the device is discrete.
 fn is_in_device_memory(device: &Device, place: &Place) -> bool {
-    device.is_integrated() || place.kind != Some(UsmKind::Host)
+    place.kind.is_none_or(|kind| budget::counts(device, kind))
 }
 
 /// Whether memory is in the same memory as that of `place`, so that a free of one makes room for the other.
@@ -391,16 +390,17 @@ fn in_memory_of(device: &Device, place: &Place) -> impl Fn(&Place) -> bool {
 fn failure(device: &Device, place: &Place, error: &Error) -> Failure {
     let counts = in_memory_of(device, place);
     let (mut held, mut in_use) = (0, 0);
-    for slab in pool::slabs().iter().filter(|slab| counts(&slab.place)) {
+    for slab in context_map::held()
+        .iter()
+        .filter(|slab| counts(&slab.place))
+    {
         held += slab.range.len();
         in_use += slab.used_bytes;
     }
-    let unpooled = context_map::unpooled().into_iter();
-    let unpooled = unpooled.filter(|block| counts(&block.place));
     Failure {
         message: error.to_string(),
         cached: held - in_use,
-        in_use: in_use + unpooled.map(|block| block.range.len()).sum::<usize>(),
+        in_use,
         free: is_in_device_memory(device, place)
             .then(|| device.memory_state().ok())
             .flatten()

@@ -1,5 +1,6 @@
 //! Pointer attributes.
 
+use std::ops::Range;
 use std::ptr;
 
 use level_zero_sys as sys;
@@ -26,6 +27,14 @@ pub struct PointerAttributes {
     pub id: u64,
     /// The device of the allocation; `None` for host memory.
     pub device: Option<Device>,
+}
+
+impl PointerAttributes {
+    /// The addresses of the allocation.
+    #[must_use]
+    pub fn addresses(&self) -> Range<usize> {
+        self.base..self.base + self.size
+    }
 }
 
 impl Context {

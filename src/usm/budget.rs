@@ -108,7 +108,7 @@ fn with<T>(device: &Device, then: impl FnOnce(&mut Budget) -> T) -> T {
 }
 
 /// Whether memory of this kind is in the device's memory, which is the host's, too, unless the device is discrete.
-fn counts(device: &Device, kind: UsmKind) -> bool {
+pub(super) fn counts(device: &Device, kind: UsmKind) -> bool {
     kind != UsmKind::Host || device.is_integrated()
 }
 

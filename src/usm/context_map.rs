@@ -10,6 +10,7 @@ use level_zero_sys as sys;
 use zeusm_process::{ForkLock, held_at_fork};
 
 use crate::history::Place;
+use crate::pool::{self, HeldSlab};
 
 struct Registered {
     end: usize,
@@ -79,26 +80,20 @@ fn is_in_suspended(address: usize) -> bool {
     is_at(address, |found| found.is_suspended)
 }
 
-/// An allocation that belongs to no pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct UnpooledBlock {
-    /// Its addresses.
-    pub range: Range<usize>,
-    /// Its place.
-    pub place: Place,
-}
-
-/// The allocations of this process that belong to no pool, in the order of the addresses.
+/// The memory that this process holds: its [pools' slabs](pool::slabs), then each allocation of no pool, as a slab of one block.
 #[must_use]
-pub fn unpooled() -> Vec<UnpooledBlock> {
+pub fn held() -> Vec<HeldSlab> {
+    let mut held = pool::slabs();
     let table = REGISTERED.read();
     let unpooled = table.iter().filter(|(_, found)| found.is_unpooled);
-    let blocks = unpooled.map(|(&base, found)| UnpooledBlock {
+    held.extend(unpooled.map(|(&base, found)| HeldSlab {
         range: base..found.end,
         place: found.place,
-    });
-    blocks.collect()
+        block_size: 0,
+        used_bytes: found.end - base,
+        blocks: vec![base..found.end],
+    }));
+    held
 }
 
 /// Registers pages of the program, unless an allocation has any of their addresses; whether it has.

@@ -21,7 +21,7 @@ mod virtual_memory;
 
 pub use allocation::Allocation;
 pub use attributes::PointerAttributes;
-pub use context_map::{UnpooledBlock, is_in_place, is_suspended, unpooled};
+pub use context_map::{held, is_in_place, is_suspended};
 pub use default_pools::pools_enabled;
 pub use memory::{DeviceMemory, HostMemory, Memory, SharedMemory};
 pub use provider::LevelZeroProvider;

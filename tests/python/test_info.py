@@ -10,7 +10,7 @@ import pytest
 import zeusm
 import zeusm.memory as zm
 from conftest import UNKNOWN_PROCESSOR
-from zeusm._commands.info import size
+from zeusm._pictures.text import size
 
 pytestmark = pytest.mark.once
 
@@ -86,7 +86,7 @@ def test_the_text_has_a_line_for_each():
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (3 << 40, "3.0 TiB")],
+    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (3 << 40, "3 TiB")],
 )
 def test_sizes(count, text):
     assert size(count) == text

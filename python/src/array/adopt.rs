@@ -93,7 +93,8 @@ pub(crate) fn pinned_of(object: &Bound<'_, PyAny>) -> PyResult<Pinned> {
 /// Raises the error for an object without USM.
 pub(crate) fn refuse<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
     let name = class_name(object);
-    if interface::is_cuda(object)? {
+    let cuda = intern!(object.py(), "__cuda_array_interface__");
+    if object.getattr_opt(cuda)?.is_some() {
         return Err(PyValueError::new_err(format!(
             "{name} is in memory of CUDA, which is no USM and has no pointer that SYCL can use: zeusm.asarray, \
              copy_from_device and copy_to_device copy it"
@@ -141,14 +142,11 @@ fn from_interface(
     } else {
         let (context_device, attributes) =
             found.map_err(|error| invalid_argument("'data' and 'syclobj'", py, error))?;
-        let allocation = suai::Allocation {
-            base: attributes.base,
-            size: attributes.size,
-        };
-        exported
-            .interface
-            .check_within(allocation)
-            .map_err(|error| outside(&exported.interface, &error))?;
+        let interface = &exported.interface;
+        let checked = interface
+            .layout
+            .check_within(interface.pointer, attributes.addresses());
+        checked.map_err(|error| outside(interface, &error))?;
         (context_device, attributes.kind)
     };
     // Host memory belongs to no device, so it is used on the exporter's queue.

@@ -148,8 +148,8 @@ fn broadcast(py: Python<'_>, target: &UsmArray, source: &UsmArray) -> PyResult<U
 /// Copies between arrays of the same shape and type, which may overlap.
 fn copy_usm(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
     let py = target.py();
-    let is_faster = host::is_read_faster(py, &source.layout)?
-        || host::is_write_faster(py, &target.get().layout)?;
+    let is_faster = host::is_faster(py, &source.layout, false)?
+        || host::is_faster(py, &target.get().layout, true)?;
     if is_faster && host::copy_through(source, target)? {
         return Ok(());
     }
@@ -164,7 +164,7 @@ fn copy_usm(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
         let to = target.first(memory.for_queue(py)?);
         let owner = target.pinned().share(py)?;
         // SAFETY: the target has the elements' size, and its device can access the source.
-        return unsafe { source.gather(py, here, &source.layout, to, owner) }.map(drop);
+        return unsafe { source.copy_packed(py, here, &source.layout, to, false, owner) }.map(drop);
     }
     let plan = Plan {
         kind: UsmKind::Device,
@@ -175,5 +175,5 @@ fn copy_usm(source: &UsmArray, target: &Bound<'_, UsmArray>) -> PyResult<()> {
     let packed = make::copy(py, &plan, source)?;
     let (from, owner) = (packed.memory().for_queue(py)?, packed.pinned().share(py)?);
     // SAFETY: the packed copy has the elements' size, and is in the target's context.
-    unsafe { target.scatter(py, layout, from, owner) }
+    unsafe { target.copy_packed(py, here, layout, from, true, owner) }.map(drop)
 }

@@ -10,12 +10,12 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
-use crate::memory::{Address, Pinned, PyMemory};
+use crate::memory::{Pinned, PyMemory};
 use crate::parse::dtype;
 use crate::resolve::ContextDevice;
 use crate::transfer::{self, StridedCopy};
 use zeusm::dlpack::{Device, Exportable};
-use zeusm::suai::{Allocation, ElementType, ItemType, Layout};
+use zeusm::suai::{ElementType, ItemType, Layout};
 
 /// An n-dimensional array in USM: a view of a memory object with a type, a shape and strides, without arithmetic.
 ///
@@ -51,10 +51,9 @@ impl UsmArray {
         layout: Layout,
     ) -> PyResult<Self> {
         let inner = memory.get();
-        let base = inner.address.number();
-        let size = inner.nbytes;
-        let memory_of_base = Allocation { base, size };
-        layout.check_within(base, memory_of_base).or_raise()?;
+        let first = inner.address;
+        let memory_of_base = first..first + inner.nbytes;
+        layout.check_within(first, memory_of_base).or_raise()?;
         Ok(Self {
             base: Pinned::new(memory)?,
             element,
@@ -115,7 +114,7 @@ impl UsmArray {
     /// The range of addresses from the lowest byte of an element to the highest.
     pub(super) fn extent(&self) -> Range<usize> {
         let extent = self.layout.extent();
-        let memory = self.memory().address.number();
+        let memory = self.memory().address;
         transfer::range(memory.wrapping_add_signed(extent.start), extent.len())
     }
 
@@ -127,8 +126,8 @@ impl UsmArray {
             address: if extent.is_empty() {
                 memory.address
             } else {
-                let first = memory.address.number();
-                Address::new(first.wrapping_add_signed(extent.start))
+                let first = memory.address;
+                first.wrapping_add_signed(extent.start)
             },
             nbytes: extent.len(),
             terms: memory.terms.aligned(0),
@@ -156,9 +155,9 @@ impl UsmArray {
     pub(super) fn check_typestr(&self) -> Result<(), String> {
         match self.element.narrow() {
             None => Ok(()),
-            Some(narrow) => Err(format!(
+            Some(_) => Err(format!(
                 "the protocol has no name for {}: exchange the array by DLPack",
-                narrow.name()
+                dtype::name(&self.element)
             )),
         }
     }
@@ -169,7 +168,7 @@ impl UsmArray {
     /// A message.
     pub(super) fn check_alignment(&self) -> Result<(), String> {
         let alignment = self.element.alignment();
-        let first = self.first(self.memory().address.number());
+        let first = self.first(self.memory().address);
         if self.layout.elements() == 0 || first.is_multiple_of(alignment) {
             return Ok(());
         }
@@ -210,58 +209,37 @@ impl UsmArray {
     pub(super) fn exportable(&self) -> PyResult<&Exportable> {
         self.exportable.get_or_try_init(|| {
             let item = self.item_for_peer().map_err(PyBufferError::new_err)?;
-            let pointer = self.memory().address.number();
+            let pointer = self.memory().address;
             Exportable::new(pointer, item, &self.layout)
                 .or_raise()
                 .map(Box::new)
         })
     }
 
-    /// Copies `elements`, which are within the array, to packed memory at `to` on the queue of `here`; waits, and returns the
-    /// owner of that memory.
+    /// Copies `elements`, which are within the array, to packed memory on the queue of `here`, or from there to them; waits, and
+    /// returns the owner of that memory.
     ///
     /// # Safety
-    /// `owner` must keep `elements.nbytes()` bytes at `to` valid: USM of the context, or host memory. `here` must be able to
+    /// `owner` must keep `elements.nbytes()` bytes at `packed` valid: USM of the context, or host memory. `here` must be able to
     /// access the array.
-    pub(super) unsafe fn gather<T: Send + 'static>(
+    pub(super) unsafe fn copy_packed<T: Send + 'static>(
         &self,
         py: Python<'_>,
         here: &Arc<ContextDevice>,
         elements: &Layout,
-        to: usize,
+        packed: usize,
+        is_scatter: bool,
         owner: T,
     ) -> PyResult<T> {
         let sides = StridedCopy {
             strided: self.memory().for_queue(py)?,
-            packed: to,
-            is_scatter: false,
+            packed,
+            is_scatter,
         };
         let operands = (owner, self.base.share(py)?);
         // SAFETY: the operands own the memory, which contains the elements, and by the caller's word the other side.
         let (owner, _) = unsafe { transfer::copy_strided(py, here, elements, sides, operands) }?;
         Ok(owner)
-    }
-
-    /// Copies packed memory at `from` to `elements`, which are within the array, on the array's own queue, and waits.
-    ///
-    /// # Safety
-    /// `owner` must keep `elements.nbytes()` bytes at `from` valid: USM of the context, or host memory.
-    pub(super) unsafe fn scatter<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        elements: &Layout,
-        from: usize,
-        owner: T,
-    ) -> PyResult<()> {
-        let memory = self.memory();
-        let sides = StridedCopy {
-            strided: memory.for_queue(py)?,
-            packed: from,
-            is_scatter: true,
-        };
-        let (here, operands) = (memory.context_device(), (owner, self.base.share(py)?));
-        // SAFETY: as in `gather`.
-        unsafe { transfer::copy_strided(py, here, elements, sides, operands) }.map(drop)
     }
 }
 

@@ -100,7 +100,7 @@ fn place(py: Python<'_>, memory: &PyMemory) -> PyResult<Box<(Device, bool)>> {
     };
     share(py, memory)?;
     // Memory without a queue gets the work stream for its own later.
-    let is_on_work_stream = memory.is_on(DlpackDevice::get(py, number)?.binding());
+    let is_on_work_stream = memory.is_on(&DlpackDevice::get(py, number)?.binding);
     Ok(Box::new((device, is_on_work_stream)))
 }
 
@@ -165,7 +165,7 @@ unsafe extern "C" fn to_object(tensor: *mut abi::Versioned, out: *mut *mut c_voi
 unsafe extern "C" fn work_stream(kind: i32, id: i32, out: *mut *mut c_void) -> c_int {
     let stream = |py: Python<'_>| match Device::from(abi::Device { kind, id }) {
         Device::OneApi(number) => {
-            let binding = DlpackDevice::get(py, number)?.binding();
+            let binding = &DlpackDevice::get(py, number)?.binding;
             Ok(binding.queue_or_cached(py)?.reference().as_raw())
         }
         // The host has none.
@@ -212,7 +212,7 @@ unsafe extern "C" fn allocate(
 /// A new array like the prototype, in device memory or, on the host, in host memory.
 fn allocated(py: Python<'_>, prototype: Tensor) -> PyResult<*mut c_void> {
     let (kind, binding) = match prototype.device {
-        Device::OneApi(number) => (UsmKind::Device, DlpackDevice::get(py, number)?.binding()),
+        Device::OneApi(number) => (UsmKind::Device, &DlpackDevice::get(py, number)?.binding),
         Device::Cpu => (UsmKind::Host, default_binding(py)?),
         Device::Other(_) => {
             return Err(PyBufferError::new_err(format!(

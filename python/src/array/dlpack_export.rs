@@ -141,7 +141,7 @@ fn export<'py>(
     }
     if copy == Some(true) {
         // The copy is in the default context, as DLPack supports only that one.
-        let binding = Arc::clone(DlpackDevice::get(py, own.number)?.binding());
+        let binding = Arc::clone(&DlpackDevice::get(py, own.number)?.binding);
         let plan = Plan {
             binding,
             ..Plan::copy_of(array.get())

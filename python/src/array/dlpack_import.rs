@@ -18,13 +18,11 @@ use crate::interpreter::{capsule_pointer, intern};
 use crate::memory::{Owner, PyMemory, Terms, note_import_by_address, object};
 use crate::parse::{self, BoolOrInt, dtype};
 use crate::resolve::{
-    self, ContextDevice, DlpackDevice, QueueBinding, ResolvedSyclObject, default_binding,
-    pointer_attributes,
+    self, ContextDevice, DlpackDevice, QueueBinding, default_binding, pointer_attributes,
 };
 use crate::shown::{class_name, naming};
 use zeusm::dlpack::{Device, Form, Managed, Tensor, abi};
-use zeusm::suai::{self, Allocation};
-use zeusm::usm::{UsmKind, is_in_place};
+use zeusm::usm::{PointerAttributes, UsmKind, is_in_place};
 
 /// Imports any object with `__dlpack__` as an array in USM: a view if its memory is USM, else a copy.
 ///
@@ -324,12 +322,12 @@ impl<'py> Offered<'py> {
         UsmArray::new(&object(py, memory)?, tensor.item.into(), layout)
     }
 
-    fn check_within(&self, base: usize, size: usize) -> PyResult<()> {
+    fn check_within(&self, allocation: &PointerAttributes) -> PyResult<()> {
         let tensor = &self.tensor;
-        tensor
+        let checked = tensor
             .layout
-            .check_within(tensor.pointer, Allocation { base, size })
-            .map_err(|error: suai::Error| PyBufferError::new_err(format!("{error}")))
+            .check_within(tensor.pointer, allocation.addresses());
+        checked.map_err(|error| PyBufferError::new_err(format!("{error}")))
     }
 }
 
@@ -346,12 +344,16 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
             let found = ContextDevice::of_pointer(&device.context, offer.tensor.pointer);
             found.map_or(UsmKind::Device, |(_, attributes)| attributes.kind)
         });
-        return offer.array(py, kind, Arc::clone(device.binding()));
+        return offer.array(py, kind, Arc::clone(&device.binding));
     }
     let found = match ContextDevice::of_pointer(&device.context, offer.tensor.pointer) {
         Err(error) if is_unknown(py, &error) => {
+            // The array may be in the context of a peer's queue, where DLPack knows default contexts only.
             if let Some(peer) = resolve::of_jax(x)? {
-                return usm_of_peer(py, offer, peer);
+                let (at, attributes) =
+                    ContextDevice::of_pointer(&peer.context, offer.tensor.pointer)?;
+                offer.check_within(&attributes)?;
+                return offer.array(py, attributes.kind, peer.bind_at(py, &at)?);
             }
             Err(naming(error.value(py), |reason| {
                 PyBufferError::new_err(format!(
@@ -362,40 +364,23 @@ fn usm_of_device(x: &Bound<'_, PyAny>, offer: &Offered<'_>, number: i32) -> PyRe
         found => found,
     };
     let (context_device, attributes) = found?;
-    offer.check_within(attributes.base, attributes.size)?;
+    offer.check_within(&attributes)?;
     if attributes.kind == UsmKind::Host {
-        resolve::exchange_host_memory(py, device.binding().context_device())?;
+        resolve::exchange_host_memory(py, device.binding.context_device())?;
     }
     // Host memory belongs to no device, so the tensor's is kept. dpctl's queue is on the root device; memory on a sub-device
     // needs a queue of its own.
-    let is_on_root = |owner| owner == device.binding().context_device().device();
+    let is_on_root = |owner| owner == device.binding.context_device().device();
     let binding = if attributes.device.as_ref().is_none_or(is_on_root) {
-        Arc::clone(device.binding())
+        Arc::clone(&device.binding)
     } else {
         QueueBinding::new(context_device, None)
     };
-    let own = own_binding(x)?.filter(|own| plan::is_at(binding.context_device(), own));
+    // The exporter may have more work on the queue of its array later.
+    let own = own_queue(x)?.map(|queue| resolve::binding(&queue, "sycl_queue"));
+    let own = own.transpose()?;
+    let own = own.filter(|own| plan::is_at(binding.context_device(), own));
     offer.array(py, attributes.kind, own.unwrap_or(binding))
-}
-
-/// The array in the context of a peer's queue, where DLPack knows default contexts only.
-fn usm_of_peer(
-    py: Python<'_>,
-    offer: &Offered<'_>,
-    peer: ResolvedSyclObject,
-) -> PyResult<UsmArray> {
-    let (context_device, attributes) =
-        ContextDevice::of_pointer(&peer.context, offer.tensor.pointer)?;
-    offer.check_within(attributes.base, attributes.size)?;
-    offer.array(py, attributes.kind, peer.bind_at(py, &context_device)?)
-}
-
-/// The binding of the exporter's array, which may have more work on its queue later.
-fn own_binding(x: &Bound<'_, PyAny>) -> PyResult<Option<Arc<QueueBinding>>> {
-    let queue = own_queue(x)?;
-    queue
-        .map(|queue| resolve::binding(&queue, "sycl_queue"))
-        .transpose()
 }
 
 /// Whether the error says that the pointer is unknown, as opposed to a failure of the query.
@@ -421,7 +406,7 @@ fn usm_of_host(x: &Bound<'_, PyAny>, offer: &Offered<'_>) -> PyResult<Option<Usm
         Err(error) => return Err(error),
     };
     if !is_empty {
-        offer.check_within(attributes.base, attributes.size)?;
+        offer.check_within(&attributes)?;
     }
     let binding = QueueBinding::new(context_device, None);
     if binding.context_device().sycl().is_ok() {

@@ -131,11 +131,7 @@ impl UsmArray {
     /// The buffer through which the array is copied: its size, and the elements' offset and strides in it in bytes. If it has no
     /// gaps, also the orders of the elements in it that NumPy has a letter for.
     fn _staging(&self, is_written: bool) -> PyResult<(usize, isize, Vec<isize>, &'static str)> {
-        let found = match is_written {
-            true => self.layout.packed(),
-            false => staged(&self.layout),
-        };
-        let (in_memory, in_buffer) = found.or_raise()?;
+        let (in_memory, in_buffer) = staged(&self.layout, is_written).or_raise()?;
         let is_packed = is_written || !is_short(&self.layout);
         let orders = match (in_buffer.is_c_contiguous(), in_buffer.is_f_contiguous()) {
             _ if !is_packed => "",
@@ -150,25 +146,25 @@ impl UsmArray {
 
     /// Copies the array to a buffer, on the device.
     fn _gather(&self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (elements, _) = staged(&self.layout).or_raise()?;
+        let (elements, _) = staged(&self.layout, false).or_raise()?;
         let py = bytes.py();
         let bytes = HostBuffer::writable(bytes)?;
         check_size(&bytes, &elements)?;
         let (here, to) = (self.memory().context_device(), bytes.address());
         // SAFETY: the buffer has the elements' size, and the array's own device can access it.
-        unsafe { self.gather(py, here, &elements, to, bytes) }.map(drop)
+        unsafe { self.copy_packed(py, here, &elements, to, false, bytes) }.map(drop)
     }
 
     /// Copies a buffer to the array, on the device.
     fn _scatter(&self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = bytes.py();
         self.memory().check_writable()?;
-        let (elements, _) = self.layout.packed().or_raise()?;
+        let (elements, _) = staged(&self.layout, true).or_raise()?;
         let bytes = HostBuffer::readable(bytes)?;
         check_size(&bytes, &elements)?;
-        let from = bytes.address();
-        // SAFETY: the buffer has the elements' size.
-        unsafe { self.scatter(py, &elements, from, bytes) }
+        let (here, from) = (self.memory().context_device(), bytes.address());
+        // SAFETY: as for `_gather`.
+        unsafe { self.copy_packed(py, here, &elements, from, true, bytes) }.map(drop)
     }
 
     /// Refuses to write to an array that is read-only or repeats elements.
@@ -180,11 +176,7 @@ impl UsmArray {
     /// The array, or one of unsigned integers in place of a type that the protocols of NumPy have no name for.
     fn _plain(slf: &Bound<'_, Self>) -> PyResult<Py<Self>> {
         let (py, array) = (slf.py(), slf.get());
-        match array
-            .element
-            .narrow()
-            .and_then(|it| ItemType::from(it).bits())
-        {
+        match array.element.narrow().and_then(ItemType::bits) {
             None => Ok(slf.clone().unbind()),
             Some(bits) => Py::new(py, array.of(py, bits.into(), array.layout.clone())?),
         }
@@ -246,23 +238,10 @@ const OPERATION: usize = 4 << 10;
 const CALLS: usize = 64 * OPERATION;
 
 /// Whether [`copy_through`] takes less time than the operations of a device that [`transfer::copy_strided`] needs for the layout
-/// of a source, and NumPy is installed. A device copies rows of bytes upwards, so that reversed elements are an operation each.
-pub(super) fn is_read_faster(py: Python<'_>, layout: &Layout) -> PyResult<bool> {
-    is_faster(py, layout, staged(layout))
-}
-
-/// As [`is_read_faster`], for the layout of a target.
-pub(super) fn is_write_faster(py: Python<'_>, layout: &Layout) -> PyResult<bool> {
-    is_faster(py, layout, layout.packed())
-}
-
-/// `staged` is what is copied instead, and the layout in the host's buffer.
-fn is_faster(
-    py: Python<'_>,
-    layout: &Layout,
-    staged: Result<(Layout, Layout), Error>,
-) -> PyResult<bool> {
-    let Ok((in_memory, _)) = staged else {
+/// of a source, or of a target that is written, and NumPy is installed. A device copies rows of bytes upwards, so that reversed
+/// elements are an operation each.
+pub(super) fn is_faster(py: Python<'_>, layout: &Layout, is_written: bool) -> PyResult<bool> {
+    let Ok((in_memory, _)) = staged(layout, is_written) else {
         return Ok(false);
     };
     let operations = layout.regions().len();
@@ -308,9 +287,9 @@ pub(super) fn converted<'py>(
     Ok((array, element, layout))
 }
 
-/// What the device copies to a staging buffer, and the layout in that buffer.
-fn staged(layout: &Layout) -> Result<(Layout, Layout), Error> {
-    if is_short(layout) {
+/// What the device copies to a staging buffer, or from it if the array is written, and the layout in that buffer.
+fn staged(layout: &Layout, is_written: bool) -> Result<(Layout, Layout), Error> {
+    if !is_written && is_short(layout) {
         layout.spanned()
     } else {
         layout.packed()

@@ -40,7 +40,7 @@ pub(super) fn of_usm(py: Python<'_>, plan: &Plan, source: UsmArray) -> PyResult<
 pub(super) fn copy(py: Python<'_>, plan: &Plan, source: &UsmArray) -> PyResult<UsmArray> {
     let (elements, packed) = plan.packed()?;
     let mut copy = allocate(py, plan, packed)?;
-    if host::is_read_faster(py, &elements)? {
+    if host::is_faster(py, &elements, false)? {
         let target = Bound::new(py, copy)?;
         let is_copied = host::copy_through(source, &target)?;
         copy = target.get().share(py)?;
@@ -53,7 +53,7 @@ pub(super) fn copy(py: Python<'_>, plan: &Plan, source: &UsmArray) -> PyResult<U
     let (to, target) = (copy.memory().for_queue(py)?, copy.pinned().share(py)?);
     if here.can_access(there, memory.kind) {
         // SAFETY: the target has room for the elements, and its device can access the source.
-        unsafe { source.gather(py, here, &elements, to, target) }?;
+        unsafe { source.copy_packed(py, here, &elements, to, false, target) }?;
         return Ok(copy);
     }
     let size = elements.nbytes();
@@ -69,7 +69,7 @@ pub(super) fn copy(py: Python<'_>, plan: &Plan, source: &UsmArray) -> PyResult<U
         let middle = request.allocate(py)?;
         let from = middle.for_queue(py)?;
         // SAFETY: the memory in the middle has that size, and is the source's device's.
-        let middle = unsafe { source.gather(py, there, &elements, from, middle) }?;
+        let middle = unsafe { source.copy_packed(py, there, &elements, from, false, middle) }?;
         (from, (operands, Some(middle)))
     };
     let sides = [(here, to), (there, from)].map(|(owner, address)| Side {

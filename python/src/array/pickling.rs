@@ -32,8 +32,10 @@ impl UsmArray {
         let dtype = match array.element.record() {
             Some(record) => dtype::fields(py, record)?.into_any(),
             None => {
-                let name = array.element.narrow().map(|it| it.name().to_owned());
-                let name = name.unwrap_or_else(|| array.element.typestr());
+                let name = match array.element.narrow() {
+                    Some(_) => dtype::name(&array.element),
+                    None => array.element.typestr(),
+                };
                 name.into_pyobject(py)?.into_any()
             }
         };

@@ -186,7 +186,7 @@ pub(super) fn binding(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Arc<Que
     match Device::from(abi::Device { kind, id }) {
         Device::OneApi(number) => {
             let device = DlpackDevice::get(object.py(), number)?;
-            Ok(Arc::clone(device.binding()))
+            Ok(Arc::clone(&device.binding))
         }
         other => Err(PyValueError::new_err(format!(
             "an array in USM cannot be on {other}, only on a SYCL device, (14, n)"

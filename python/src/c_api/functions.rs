@@ -200,7 +200,7 @@ unsafe extern "C" fn from_pointer(
 /// As for [`call`].
 unsafe extern "C" fn pool(object: *mut ffi::PyObject) -> *const CPool {
     let pool = |object: &Bound<'_, PyAny>| match object.cast::<PyMemoryPool>() {
-        Ok(pool) => Ok(ptr::from_ref(pool.get().pool())),
+        Ok(pool) => Ok(ptr::from_ref(&pool.get().pool)),
         Err(_) => Err(PyTypeError::new_err(format!(
             "a zeusm.memory.MemoryPool is needed, not {}",
             class_name(object)

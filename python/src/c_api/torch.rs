@@ -20,7 +20,7 @@ static POOLS: OnceBox<Vec<Py<PyMemoryPool>>> = OnceBox::new();
 pub(crate) fn torch_pools(py: Python<'_>, pools: Vec<Py<PyMemoryPool>>) -> PyResult<()> {
     for pool in &pools {
         // PyTorch's kernels use memory of SYCL's context only.
-        pool.bind(py).get().binding().context_device().sycl()?;
+        pool.bind(py).get().binding.context_device().sycl()?;
     }
     POOLS.set(Box::new(pools)).map_err(|_| {
         PyRuntimeError::new_err("PyTorch has pools of zeusm already, and accepts an allocator once")
@@ -51,7 +51,7 @@ pub unsafe extern "C-unwind" fn zeusm_torch_allocate(
     _queue: *mut c_void,
 ) -> *mut c_void {
     let allocated = pool_of(device)
-        .and_then(|pool| held::allocate(pool.pool(), size, 0).map_err(|error| format!("{error}")));
+        .and_then(|pool| held::allocate(&pool.pool, size, 0).map_err(|error| format!("{error}")));
     allocated.unwrap_or_else(|message| throw(&message))
 }
 
@@ -74,7 +74,7 @@ pub unsafe extern "C-unwind" fn zeusm_torch_free(
     let queue = unsafe { QueueRef::copy_from_raw(queue) }.ok();
     let frees = pool_of(device)
         .ok()
-        .and_then(|pool| pool.binding().context_device().frees().ok());
+        .and_then(|pool| pool.binding.context_device().frees().ok());
     match (queue, frees) {
         (Some(queue), Some(frees)) => free_after(frees, [queue], memory),
         _ => held::end(memory),

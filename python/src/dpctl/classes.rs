@@ -1,16 +1,13 @@
 //! dpctl's classes, and its Python objects for SYCL references.
 
 use once_cell::race::OnceBox;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
-use super::capsule;
 use crate::errors::OrRaise;
 use crate::imports;
 use crate::interpreter::intern;
-use zeusm::Device;
-use zeusm::sycl::{ContextRef, DeviceRef, QueueRef};
+use zeusm::sycl::{DeviceRef, QueueRef};
 
 use zeusm_process::Owned;
 
@@ -78,15 +75,15 @@ impl Dpctl {
         self.origin.is_inherited()
     }
 
-    /// dpctl's cached queue for a device or its filter string, in dpctl's default context of that device.
-    pub(crate) fn cached_queue<'py>(
-        &self,
-        device: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        match device.cast_exact::<PyString>() {
-            Ok(filter) => self.cached(&self.named(filter)?),
-            Err(_) => self.cached(device),
-        }
+    /// dpctl's cached queue for a device or its filter string, in dpctl's default context of that device, or for a pair of a
+    /// context and a device.
+    pub(crate) fn cached_queue<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let key = match key.cast_exact::<PyString>() {
+            Ok(filter) => self.named(filter)?,
+            Err(_) => key.clone(),
+        };
+        let module = self.module.bind(key.py());
+        module.call_method1("get_device_cached_queue", (key,))
     }
 
     /// The `dpctl.SyclDevice` of a filter string.
@@ -102,101 +99,10 @@ impl Dpctl {
         Ok(device)
     }
 
-    /// dpctl's cached queue for a SYCL context and a device of it.
-    pub(crate) fn cached_queue_in<'py>(
-        &self,
-        py: Python<'py>,
-        context: &ContextRef,
-        device: &Device,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let pair = self.context_and_device(py, context, device)?;
-        self.cached(pair.into_pyobject(py)?.as_any())
-    }
-
-    /// The cached queue for a device, or a pair of a context and a device.
-    fn cached<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.module
-            .bind(key.py())
-            .call_method1("get_device_cached_queue", (key,))
-    }
-
-    /// A new `dpctl.SyclContext` of a SYCL context.
-    pub(crate) fn new_context<'py>(
-        &self,
-        py: Python<'py>,
-        context: &ContextRef,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let capsule = capsule::new(py, context)?;
-        self.context.bind(py).call1((capsule,))
-    }
-
-    /// The `dpctl.SyclDevice` of a device in a SYCL context.
-    pub(crate) fn find_device<'py>(
-        &self,
-        py: Python<'py>,
-        context: &ContextRef,
-        wanted: &Device,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let context = self.new_context(py, context)?;
-        for device in context.call_method0("get_devices")?.try_iter()? {
-            let device = device?;
-            if device_reference(&device)?.native().or_raise()? == wanted.handle() {
-                return Ok(device);
-            }
-        }
-        // The device is a sub-device, and the context has its parent only. The parent would be the wrong device.
-        Err(PyRuntimeError::new_err(format!(
-            "{} is not among the devices of its SYCL context",
-            wanted.name()
-        )))
-    }
-
-    /// The root device of a `dpctl.SyclDevice`: the device itself, unless that is a sub-device.
-    pub(crate) fn root_of<'py>(mut device: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        loop {
-            let parent = device.getattr("parent_device")?;
-            if parent.is_none() {
-                return Ok(device);
-            }
-            device = parent;
-        }
-    }
-
     /// All root devices, in the order that packages use for device numbers.
     pub(crate) fn root_devices<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let devices = self.module.bind(py).call_method0("get_devices")?;
         devices.try_iter()?.collect()
-    }
-
-    /// A new `dpctl.SyclQueue` object of a SYCL queue.
-    pub(crate) fn queue_of<'py>(
-        &self,
-        py: Python<'py>,
-        queue: &QueueRef,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let capsule = capsule::new(py, queue)?;
-        self.queue.bind(py).call1((capsule,))
-    }
-
-    /// A new `dpctl.SyclQueue` of a SYCL context and a device of it.
-    pub(crate) fn new_queue<'py>(
-        &self,
-        py: Python<'py>,
-        context: &ContextRef,
-        device: &Device,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let pair = self.context_and_device(py, context, device)?;
-        self.queue.bind(py).call1(pair)
-    }
-
-    fn context_and_device<'py>(
-        &self,
-        py: Python<'py>,
-        context: &ContextRef,
-        device: &Device,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let device = self.find_device(py, context, device)?;
-        Ok((self.new_context(py, context)?, device))
     }
 }
 

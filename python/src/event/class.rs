@@ -35,8 +35,9 @@ use zeusm::{Error, Event, Queue, Timing, sys};
 /// bytearray(b'abcd')
 #[pyclass(name = "Event", module = "zeusm", frozen, weakref)]
 pub(crate) struct PyEvent {
-    event: Event,
-    queue: Queue,
+    pub(crate) event: Event,
+    /// The queue of its context and device.
+    pub(crate) queue: Queue,
     context_device: Arc<ContextDevice>,
     submitted: Instant,
     /// The `dpctl.SyclEvent`, once made.
@@ -59,18 +60,9 @@ impl PyEvent {
         }
     }
 
-    pub(crate) fn event(&self) -> &Event {
-        &self.event
-    }
-
-    /// The queue of its context and device.
-    pub(crate) fn queue(&self) -> &Queue {
-        &self.queue
-    }
-
     /// Waits, and reclaims the operands of complete operations.
     fn wait_for(&self, py: Python<'_>, limit: Option<Duration>) -> PyResult<bool> {
-        let done = in_flight::wait(py, &self.event, limit)?;
+        let done = in_flight::wait(py, &self.event, limit, true)?;
         if done {
             self.reclaim(py);
         }

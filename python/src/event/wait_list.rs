@@ -56,7 +56,7 @@ impl WaitList {
     /// Adds an event; returns `false` for any other object.
     fn add(&mut self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
         if let Ok(event) = object.cast::<PyEvent>() {
-            self.events.push(event.get().event().clone());
+            self.events.push(event.get().event.clone());
             return Ok(true);
         }
         // Only objects of dpctl have this method; dpctl is not imported for other objects.

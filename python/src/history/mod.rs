@@ -1,13 +1,11 @@
 //! The history of allocations, for the class `History` of the package.
 
-mod rows;
 mod state;
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use self::state::State;
+pub(crate) use self::state::PyHistoryState;
 use crate::errors::OrRaise;
 use crate::interpreter::detach;
 use crate::parse::number;
@@ -15,18 +13,6 @@ use crate::resolve::binding_or_default;
 use crate::stacks;
 use zeusm::history::{self, Options};
 use zeusm::{Device, Runtime};
-
-/// The memory of zeusm at one time, and what was recorded until then.
-#[pyclass(name = "_HistoryState", module = "zeusm.memory", frozen)]
-pub(crate) struct PyHistoryState(State);
-
-#[pymethods]
-impl PyHistoryState {
-    /// The rows of the tables of the file format, of which the package makes columns.
-    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        rows::rows(py, &self.0)
-    }
-}
 
 /// The arguments of `_history_start`, which are checked before another recording is stopped.
 #[pyfunction(name = "_history_options")]
@@ -47,15 +33,15 @@ pub(crate) fn history_start(py: Python<'_>, record_stacks: bool, max_events: Opt
 /// Stops recording; None if recording was off.
 #[pyfunction(name = "_history_stop")]
 pub(crate) fn history_stop(py: Python<'_>) -> Option<PyHistoryState> {
-    let state = detach(py, || State::new(history::stop));
+    let state = detach(py, || PyHistoryState::new(history::stop));
     stacks::stop();
-    state.recording.is_some().then_some(PyHistoryState(state))
+    state.recording.is_some().then_some(state)
 }
 
 /// What was recorded so far, and the live blocks.
 #[pyfunction(name = "_history_state")]
 pub(crate) fn history_state(py: Python<'_>) -> PyHistoryState {
-    PyHistoryState(detach(py, || State::new(history::recording)))
+    detach(py, || PyHistoryState::new(history::recording))
 }
 
 /// Whether a history is recorded.

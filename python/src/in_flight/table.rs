@@ -155,20 +155,20 @@ pub(crate) fn any() -> bool {
 
 /// The events of the operations in flight that use one of `ranges`, except those on the queue of `own`, which is in-order, so
 /// that later operations on it follow them anyway. While another thread submits such an operation, this waits for it without
-/// the GIL, and calls `interrupt` from time to time. With `own`, it waits for the host accesses of other threads as well.
+/// the GIL; the handlers of signals run meanwhile if `signals`. With `own`, it waits for the host accesses of other threads as well.
 ///
 /// # Errors
-/// That of `interrupt`.
+/// The exception of a signal's handler.
 #[inline]
 pub(crate) fn using(
     py: Python<'_>,
     ranges: &[Range<usize>],
     own: Option<&ContextDevice>,
-    interrupt: impl Fn() -> PyResult<()>,
+    signals: bool,
 ) -> PyResult<Vec<Event>> {
     used().map_or_else(
         || Ok(Vec::new()),
-        |table| table.using(py, ranges, own, interrupt),
+        |table| table.using(py, ranges, own, signals),
     )
 }
 
@@ -179,7 +179,7 @@ impl Table {
         py: Python<'_>,
         ranges: &[Range<usize>],
         own: Option<&ContextDevice>,
-        interrupt: impl Fn() -> PyResult<()>,
+        signals: bool,
     ) -> PyResult<Vec<Event>> {
         let ranges: Vec<_> = ranges.iter().cloned().map(with_aliases).collect();
         let (this, next) = (thread::current().id(), NUMBER.load(Ordering::Relaxed));
@@ -215,7 +215,9 @@ impl Table {
                         .wait_while(self.entries.lock(), SLICE, is_submitting),
                 );
             });
-            interrupt()?;
+            if signals {
+                py.check_signals()?;
+            }
         }
     }
 }

@@ -11,11 +11,17 @@ use zeusm::Event;
 /// The interval at which a wait lets Python handle signals, Ctrl-C for instance.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
-/// Releases the GIL and waits for the event with the timeout `limit`; returns whether the event is complete.
+/// Releases the GIL and waits for the event with the timeout `limit`; returns whether the event is complete. The handlers of signals
+/// run meanwhile if `signals`.
 ///
 /// # Errors
 /// The exception of a signal handler, such as `KeyboardInterrupt`; `LevelZeroError` when the device is lost.
-pub(crate) fn wait(py: Python<'_>, event: &Event, limit: Option<Duration>) -> PyResult<bool> {
+pub(crate) fn wait(
+    py: Python<'_>,
+    event: &Event,
+    limit: Option<Duration>,
+    signals: bool,
+) -> PyResult<bool> {
     // Releasing and reacquiring the GIL costs more than a small operation.
     if matches!(event.is_complete(), Ok(true)) {
         return Ok(true);
@@ -30,6 +36,8 @@ pub(crate) fn wait(py: Python<'_>, event: &Event, limit: Option<Duration>) -> Py
         if left.is_some_and(|left| left <= slice) {
             return Ok(false);
         }
-        py.check_signals()?;
+        if signals {
+            py.check_signals()?;
+        }
     }
 }

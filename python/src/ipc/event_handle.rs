@@ -3,19 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use super::handle::{opening, uuid};
+use super::handle::{Reduced, bytes, opening, uuid};
 use crate::errors::OrRaise;
 use crate::event::PyEvent;
 use crate::getters::getters;
 use crate::in_flight;
 use crate::interpreter::detach;
 use crate::resolve::{binding_or_default, default_binding};
-use crate::shown::class_name;
 use zeusm::{IpcEventHandle, ipc};
 
 /// A handle of an event that other processes of the machine can open, from :meth:`Event.ipc_handle`.
@@ -132,13 +130,7 @@ impl PyIpcEventHandle {
         let handle = match handle_bytes.cast::<Self>() {
             Ok(handle) => handle.get().0.clone(),
             Err(_) => {
-                let bytes = handle_bytes.extract::<PyBackedBytes>().map_err(|_| {
-                    let class = class_name(handle_bytes);
-                    PyTypeError::new_err(format!(
-                        "handle_bytes must be bytes, a bytearray or an IPCEventHandle, not {class}"
-                    ))
-                })?;
-                IpcEventHandle::from_bytes(&bytes).or_raise()?
+                IpcEventHandle::from_bytes(&bytes(handle_bytes, "IPCEventHandle")?).or_raise()?
             }
         };
         let binding = binding_or_default(py, device, "device")?;
@@ -153,9 +145,7 @@ impl PyIpcEventHandle {
         ))
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let rebuild = slf.get_type().getattr("from_bytes")?;
         Ok((rebuild, (slf.get().to_bytes(slf.py()),)))
     }
@@ -210,8 +200,8 @@ impl PyEvent {
     /// >>> zeusm.IPCEventHandle.open(handle).wait(timeout=10)  # In another process, as a rule.
     /// True
     fn ipc_handle(&self, py: Python<'_>) -> PyResult<PyIpcEventHandle> {
-        let queue = self.queue();
-        let handle = detach(py, || IpcEventHandle::new(queue, self.event())).or_raise()?;
+        let queue = &self.queue;
+        let handle = detach(py, || IpcEventHandle::new(queue, &self.event)).or_raise()?;
         in_flight::reclaim_later(queue);
         Ok(PyIpcEventHandle(handle))
     }

@@ -58,17 +58,11 @@ use zeusm_process::Mutex;
 #[pyclass(name = "IPCMemoryHandle", module = "zeusm.memory", frozen)]
 pub(crate) struct PyIpcHandle {
     handle: IpcHandle,
-    state: Mutex<State>,
+    /// What keeps the memory, and its export, if this process owns it; `None` when the handle is closed.
+    held: Mutex<Option<Held>>,
 }
 
-/// What keeps the memory, and its export.
 type Held = Arc<dyn Send + Sync>;
-
-enum State {
-    /// Open, with the memory if this process owns it.
-    Open(#[allow(dead_code, reason = "held, not read")] Option<Held>),
-    Closed,
-}
 
 impl PyIpcHandle {
     /// Makes a handle of all bytes of a memory object.
@@ -104,15 +98,17 @@ impl PyIpcHandle {
         };
         Ok(Self {
             handle,
-            state: Mutex::new(State::Open(Some(held))),
+            held: Mutex::new(Some(held)),
         })
     }
 
-    fn check_open(&self) -> PyResult<()> {
-        match *self.state.lock() {
-            State::Open(_) => Ok(()),
-            State::Closed => Err(closed()),
-        }
+    /// What the handle holds.
+    ///
+    /// # Errors
+    /// `RuntimeError` when it is closed.
+    fn check_open(&self) -> PyResult<Held> {
+        let held = self.held.lock().clone();
+        held.ok_or_else(|| PyRuntimeError::new_err("IPC handle has already been closed"))
     }
 }
 
@@ -168,7 +164,7 @@ impl PyIpcHandle {
     fn from_bytes(handle_bytes: PyBackedBytes) -> PyResult<Self> {
         Ok(Self {
             handle: IpcHandle::from_bytes(&handle_bytes).or_raise()?,
-            state: Mutex::new(State::Open(None)),
+            held: Mutex::new(Some(Arc::new(()))),
         })
     }
 
@@ -247,15 +243,7 @@ impl PyIpcHandle {
                 handle.get().check_open()?;
                 handle.get().handle.clone()
             }
-            Err(_) => {
-                let bytes = handle_bytes.extract::<PyBackedBytes>().map_err(|_| {
-                    let class = class_name(handle_bytes);
-                    PyTypeError::new_err(format!(
-                        "handle_bytes must be bytes, a bytearray or an IPCMemoryHandle, not {class}"
-                    ))
-                })?;
-                IpcHandle::from_bytes(&bytes).or_raise()?
-            }
+            Err(_) => IpcHandle::from_bytes(&bytes(handle_bytes, "IPCMemoryHandle")?).or_raise()?,
         };
         let nbytes = match nbytes {
             None => handle.size(),
@@ -319,9 +307,9 @@ impl PyIpcHandle {
     /// >>> handle.closed
     /// True
     fn close(&self, py: Python<'_>) {
-        let state = std::mem::replace(&mut *self.state.lock(), State::Closed);
+        let held = self.held.lock().take();
         let _scope = stacks::scope(py);
-        detach(py, || drop(state));
+        detach(py, || drop(held));
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
@@ -334,22 +322,16 @@ impl PyIpcHandle {
         self.close(exception.py());
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let rebuild = slf.get_type().getattr("from_bytes")?;
         Ok((rebuild, (slf.get().to_bytes(slf.py())?,)))
     }
 
     /// Another handle object, which keeps the memory alive as this one does.
     fn __copy__(&self) -> PyResult<Self> {
-        let state = match &*self.state.lock() {
-            State::Open(owner) => State::Open(owner.clone()),
-            State::Closed => return Err(closed()),
-        };
         Ok(Self {
+            held: Mutex::new(Some(self.check_open()?)),
             handle: self.handle.clone(),
-            state: Mutex::new(state),
         })
     }
 
@@ -453,16 +435,25 @@ pub(super) fn opening<T: Send>(
     }
 }
 
+/// The bytes of a handle that is no object of the class.
+pub(super) fn bytes(handle: &Bound<'_, PyAny>, class: &str) -> PyResult<PyBackedBytes> {
+    handle.extract().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "handle_bytes must be bytes, a bytearray or an {class}, not {}",
+            class_name(handle)
+        ))
+    })
+}
+
+/// The arguments of pickle: the handle is made of its bytes again.
+pub(super) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
+
 /// A `uuid.UUID`.
 pub(super) fn uuid(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
     let bytes = PyBytes::new(py, &bytes);
     py.import("uuid")?
         .getattr("UUID")?
         .call1((py.None(), bytes))
-}
-
-fn closed() -> PyErr {
-    PyRuntimeError::new_err("IPC handle has already been closed")
 }
 
 /// The number of bytes to open.

@@ -26,10 +26,10 @@ impl PyMemory {
     /// The exception of a signal handler during the wait; [`Error::Call`] for shared memory of a lost device.
     pub(crate) fn for_host(&self, py: Python<'_>, touched: Range<usize>) -> PyResult<usize> {
         self.after_sycl(py)?;
-        self.after_in_flight_or_signal(py, touched)?;
+        self.after_in_flight(py, touched, true)?;
         self.check_accessible()?;
         self.check_has_memory()?;
-        Ok(self.address.number())
+        Ok(self.address)
     }
 
     /// For a request of the buffer protocol. A `memoryview`, which NumPy also uses, requests it for host access; any other
@@ -45,17 +45,12 @@ impl PyMemory {
         flags: c_int,
     ) -> PyResult<usize> {
         self.after_sycl(py)?;
-        self.after_in_flight(
-            py,
-            touched,
-            || Ok(()),
-            |event| detach(py, || wait(event)).or_raise(),
-        )?;
+        self.after_in_flight(py, touched, false)?;
         self.check_accessible()?;
         if flags != ffi::PyBUF_FULL_RO {
             self.export_state.mark_shared();
         }
-        Ok(self.address.number())
+        Ok(self.address)
     }
 
     /// For the next operation on a queue of zeusm; [`order`](crate::transfer::order) makes it wait for operations on other
@@ -65,7 +60,7 @@ impl PyMemory {
         self.after_sycl(py)?;
         self.check_accessible()?;
         self.check_has_memory()?;
-        Ok(self.address.number())
+        Ok(self.address)
     }
 
     /// As a side of a copy on a queue of zeusm.
@@ -83,7 +78,7 @@ impl PyMemory {
     pub(crate) fn for_async(&self, py: Python<'_>, wait_list: &mut WaitList) -> PyResult<usize> {
         self.check_has_memory()?;
         if !self.export_state.is_shared() {
-            return Ok(self.address.number());
+            return Ok(self.address);
         }
         for queue in self.sycl_queues() {
             if !queue.has_work(py)? {
@@ -101,41 +96,30 @@ impl PyMemory {
                 queue.finish(py)?;
             }
         }
-        Ok(self.address.number())
+        Ok(self.address)
     }
 
     /// For other packages, which cannot wait for zeusm's events: waits for the operations in flight, and records that the
     /// memory is exported.
     pub(crate) fn for_export(&self, py: Python<'_>) -> PyResult<usize> {
         self.check_has_memory()?;
-        self.after_in_flight_or_signal(py, self.extent())?;
+        self.after_in_flight(py, self.extent(), true)?;
         self.export_state.mark_shared();
-        Ok(self.address.number())
-    }
-
-    /// As [`after_in_flight`](Self::after_in_flight), until a signal handler raises an exception.
-    fn after_in_flight_or_signal(&self, py: Python<'_>, touched: Range<usize>) -> PyResult<()> {
-        self.after_in_flight(
-            py,
-            touched,
-            || py.check_signals(),
-            |event| in_flight::wait(py, event, None).map(drop),
-        )
+        Ok(self.address)
     }
 
     /// Waits for the operations in flight on the bytes. If the memory migrates, none is in flight when this returns: another
-    /// thread may have submitted one during a wait, but submits no more during the next one. `interrupt` is as for
-    /// [`in_flight`](Self::in_flight).
+    /// thread may have submitted one during a wait, but submits no more during the next one. If `signals`, their handlers run
+    /// meanwhile, and an exception of theirs ends the wait.
     #[inline(always)]
     fn after_in_flight(
         &self,
         py: Python<'_>,
         touched: Range<usize>,
-        interrupt: impl Fn() -> PyResult<()>,
-        wait: impl Fn(&Event) -> PyResult<()>,
+        signals: bool,
     ) -> PyResult<()> {
         if in_flight::any() {
-            self.after_some_in_flight(py, touched, interrupt, wait)
+            self.after_some_in_flight(py, touched, signals)
         } else {
             Ok(())
         }
@@ -146,13 +130,14 @@ impl PyMemory {
         &self,
         py: Python<'_>,
         touched: Range<usize>,
-        interrupt: impl Fn() -> PyResult<()>,
-        wait: impl Fn(&Event) -> PyResult<()>,
+        signals: bool,
     ) -> PyResult<()> {
         let mut entry = None;
         loop {
-            let events = self.in_flight(py, touched.clone(), &interrupt)?;
-            events.iter().try_for_each(&wait)?;
+            let events = self.in_flight(py, touched.clone(), signals)?;
+            for event in &events {
+                in_flight::wait(py, event, None, signals)?;
+            }
             if events.is_empty() || !self.migrates() {
                 return Ok(());
             }
@@ -165,7 +150,7 @@ impl PyMemory {
 
     /// The addresses of the bytes.
     pub(crate) fn extent(&self) -> Range<usize> {
-        let first = self.address.number();
+        let first = self.address;
         first..first + self.nbytes
     }
 
@@ -184,23 +169,19 @@ impl PyMemory {
     /// Refuses memory of a pool that is suspended.
     #[inline]
     fn check_has_memory(&self) -> PyResult<()> {
-        if is_suspended(self.address.number()) {
+        if is_suspended(self.address) {
             return Err(Error::Suspended).or_raise();
         }
         Ok(())
     }
 
     /// The events of zeusm's operations in flight on the bytes, without those of devices that are known to be lost.
-    /// `interrupt` is called from time to time while another thread submits such an operation.
     fn in_flight(
         &self,
         py: Python<'_>,
         touched: Range<usize>,
-        interrupt: impl Fn() -> PyResult<()>,
+        signals: bool,
     ) -> PyResult<Vec<Event>> {
-        if !in_flight::any() {
-            return Ok(Vec::new());
-        }
         let device = self.context_device().device();
         let is_lost = device.check_not_lost().is_err();
         let touched = if !is_lost && self.migrates() && !touched.is_empty() {
@@ -208,7 +189,7 @@ impl PyMemory {
         } else {
             touched
         };
-        let mut events = in_flight::using(py, &[touched], None, interrupt)?;
+        let mut events = in_flight::using(py, &[touched], None, signals)?;
         events.retain(|event| event.device().check_not_lost().is_ok());
         Ok(events)
     }
@@ -235,8 +216,8 @@ impl PyMemory {
     /// The allocation that the memory is in.
     fn allocation(&self) -> Option<Range<usize>> {
         let context = self.context_device().context();
-        let attributes = context.pointer_attributes(self.address.number()).ok()?;
-        Some(attributes.base..attributes.base + attributes.size)
+        let attributes = context.pointer_attributes(self.address).ok()?;
+        Some(attributes.addresses())
     }
 
     /// Whether `binding` has no queue, or the same as the memory's own.
@@ -274,8 +255,14 @@ impl PyMemory {
     }
 
     fn after_sycl_queues(&self, py: Python<'_>) -> PyResult<()> {
-        self.sycl_queues()
-            .try_for_each(|queue| self.after_queue(py, queue))
+        let mut queues = self.sycl_queues();
+        let ended = queues.try_for_each(|queue| queue.finish(py));
+        ended.inspect_err(|_| {
+            // SYCL may report the loss of a device only once. Recording it makes later accesses fail, too.
+            let _ = detach(py, || {
+                self.context_device().device().check_alive_after_error()
+            });
+        })
     }
 
     /// The memory's SYCL queue, and those of packages that take another one for it: dpctl's cached queue of the device and, for
@@ -293,19 +280,4 @@ impl PyMemory {
         own.into_iter()
             .chain(shared.into_iter().chain(of_first).filter(is_other))
     }
-
-    fn after_queue(&self, py: Python<'_>, queue: &SyclQueue) -> PyResult<()> {
-        queue.finish(py).inspect_err(|_| {
-            // SYCL may report the loss of a device only once. Recording it makes later accesses fail, too.
-            let _ = detach(py, || {
-                self.context_device().device().check_alive_after_error()
-            });
-        })
-    }
-}
-
-/// Waits without handling signals.
-fn wait(event: &Event) -> Result<(), Error> {
-    while !event.wait(None)? {}
-    Ok(())
 }

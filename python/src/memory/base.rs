@@ -1,6 +1,5 @@
 //! The common base class of memory objects.
 
-use std::fmt;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
@@ -12,27 +11,6 @@ use crate::parse::HostBuffer;
 use crate::pins::{Closed, Pins};
 use crate::resolve::{BindingRef, ContextDevice, ResolvedSyclObject};
 use zeusm::usm::UsmKind;
-
-/// The address of the first byte; 0 without memory. The methods `for_*` return it for each use.
-#[derive(Clone, Copy)]
-pub(crate) struct Address(usize);
-
-impl Address {
-    pub(crate) fn new(number: usize) -> Self {
-        Self(number)
-    }
-
-    /// The number, for arithmetic and comparison; it must not be dereferenced.
-    pub(crate) fn number(self) -> usize {
-        self.0
-    }
-}
-
-impl fmt::LowerHex for Address {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::LowerHex::fmt(&self.0, formatter)
-    }
-}
 
 /// Untyped USM. Use :class:`MemoryUSMShared`, :class:`MemoryUSMDevice` or :class:`MemoryUSMHost`.
 ///
@@ -46,7 +24,8 @@ impl fmt::LowerHex for Address {
     mapping
 )]
 pub(crate) struct PyMemory {
-    pub(crate) address: Address,
+    /// The address of the first byte, for arithmetic and comparison; 0 without memory. The methods `for_*` return it for each use.
+    pub(crate) address: usize,
     pub(crate) nbytes: usize,
     pub(crate) kind: UsmKind,
     pub(crate) terms: Terms,
@@ -76,7 +55,7 @@ impl PyMemory {
         owner: Owner,
     ) -> Self {
         Self {
-            address: Address::new(pointer),
+            address: pointer,
             nbytes,
             kind,
             terms,

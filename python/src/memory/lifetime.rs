@@ -8,14 +8,14 @@ use pyo3::types::{PySlice, PyTuple};
 
 use std::sync::Arc;
 
-use super::base::{Address, PyMemory};
+use super::base::PyMemory;
 use super::classes::object;
 use super::owner::Owner;
 use crate::errors::OrRaise;
 use crate::in_flight;
 use crate::interpreter::detach;
+use crate::ordered;
 use crate::pins::Close;
-use crate::recorded;
 use crate::resolve;
 use crate::shown::text;
 use crate::stacks;
@@ -45,10 +45,10 @@ impl PyMemory {
         part.nbytes = range.slicelength;
         part.terms = part.terms.aligned(0);
         // A part without bytes has a null pointer, as a new object without bytes has.
-        part.address = Address::new(match part.nbytes {
+        part.address = match part.nbytes {
             0 => 0,
-            _ => memory.address.number() + range.start.unsigned_abs(),
-        });
+            _ => memory.address + range.start.unsigned_abs(),
+        };
         object(slf.py(), part)
     }
 
@@ -125,8 +125,8 @@ impl PyMemory {
         let queue = queue.reference().clone();
         let frees = self.context_device().frees().or_raise()?;
         match &*self.owner.lock() {
-            Some(Owner::Allocation(memory)) => recorded::record(memory, frees, queue),
-            Some(Owner::Shared(memory)) => recorded::record(memory, frees, queue),
+            Some(Owner::Allocation(memory)) => ordered::record(memory, frees, queue),
+            Some(Owner::Shared(memory)) => ordered::record(memory, frees, queue),
             _ => {
                 return Err(PyValueError::new_err(
                     "the memory belongs to another package or process, which frees it",

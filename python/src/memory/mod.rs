@@ -13,7 +13,7 @@ mod pickling;
 mod pinned;
 mod properties;
 
-pub(crate) use base::{Address, PyMemory};
+pub(crate) use base::PyMemory;
 #[cfg(not(Py_LIMITED_API))]
 pub(crate) use buffer_slot::shorten as shorten_views;
 #[cfg(not(Py_LIMITED_API))]

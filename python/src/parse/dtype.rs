@@ -12,9 +12,7 @@ use crate::errors::Explain;
 use crate::imports;
 use crate::interpreter::intern;
 use crate::shown::naming;
-use zeusm::suai::{
-    ElementType, Error, ItemType, MAX_DEPTH, MAX_FIELDS, Narrow, Record, RecordField,
-};
+use zeusm::suai::{ElementType, Error, ItemType, MAX_DEPTH, MAX_FIELDS, Record, RecordField};
 
 const SUPPORTED: &str = "bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 and complex128 in this \
                          machine's byte order, those of ml_dtypes that DLPack has, and records of these with at least one byte";
@@ -68,7 +66,7 @@ pub(crate) fn is_supported(element: &ElementType) -> bool {
     match element {
         // Untyped bytes are not: NumPy's buffers of them have a format that it reads as a record without fields.
         ElementType::Item(item) => {
-            (item.is_standard() || item.narrow().is_some()) && item.order().is_native()
+            (item.is_standard() || item.is_narrow()) && item.order().is_native()
         }
         // Elements without bytes cannot be counted from the size of the memory.
         ElementType::Record(record) => {
@@ -87,25 +85,20 @@ pub(crate) fn unsupported(element: &ElementType) -> String {
 /// The `numpy.dtype`.
 pub(crate) fn object<'py>(py: Python<'py>, element: &ElementType) -> PyResult<Bound<'py, PyAny>> {
     match element {
-        ElementType::Item(item) => match item.narrow() {
-            Some(narrow) => of_ml_dtypes(py, narrow),
-            None => imports::numpy(py)?.call_method1("dtype", (format!("{item}"),)),
-        },
+        ElementType::Item(item) if item.is_narrow() => of_ml_dtypes(py, *item),
+        ElementType::Item(item) => imports::numpy(py)?.call_method1("dtype", (format!("{item}"),)),
         ElementType::Record(record) => of_fields(&fields(py, record)?),
     }
 }
 
 /// The `numpy.dtype` of a type that NumPy has by `ml_dtypes` only.
-fn of_ml_dtypes(py: Python<'_>, narrow: Narrow) -> PyResult<Bound<'_, PyAny>> {
-    let numpy = imports::numpy(py)?;
-    let kind = py
-        .import("ml_dtypes")
-        .and_then(|it| it.getattr(narrow.name()));
+fn of_ml_dtypes(py: Python<'_>, item: ItemType) -> PyResult<Bound<'_, PyAny>> {
+    let (numpy, name) = (imports::numpy(py)?, item.name().unwrap_or_default());
+    let kind = py.import("ml_dtypes").and_then(|it| it.getattr(name));
     let kind = kind.explain(py, |_| {
         PyTypeError::new_err(format!(
-            "NumPy has no {}: install a version of ml_dtypes that has it, exchange the array by DLPack, or view its memory as uint{}",
-            narrow.name(),
-            narrow.size() * 8
+            "NumPy has no {name}: install a version of ml_dtypes that has it, exchange the array by DLPack, or view its memory as uint{}",
+            item.size() * 8
         ))
     })?;
     numpy.call_method1("dtype", (kind,))

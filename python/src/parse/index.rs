@@ -1,10 +1,10 @@
 //! Python's indices: integers, slices, Ellipsis and None.
 
-use pyo3::exceptions::{PyIndexError, PyOverflowError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
 
-use crate::errors::Explain;
+use super::integer_or;
 use crate::shown::naming;
 use zeusm::suai::{Index, Layout};
 
@@ -68,30 +68,21 @@ fn one(entry: &Bound<'_, PyAny>, size: usize) -> PyResult<Index> {
             length: found.slicelength,
         });
     }
-    let py = entry.py();
-    let wrong = || {
-        naming(entry, |entry| {
-            PyIndexError::new_err(format!(
-                "an array is indexed by integers, slices, Ellipsis and None (a new axis), not by {entry}: masks and lists of \
-                 indices make copies, as dpnp.asarray(array) does with them"
-            ))
-        })
+    let wrong = |entry: &str| {
+        PyIndexError::new_err(format!(
+            "an array is indexed by integers, slices, Ellipsis and None (a new axis), not by {entry}: masks and lists of \
+             indices make copies, as dpnp.asarray(array) does with them"
+        ))
     };
     // In NumPy bools are masks, which select a copy.
     if entry.is_instance_of::<PyBool>() {
-        return Err(wrong());
+        return Err(naming(entry, wrong));
     }
-    entry
-        .extract::<isize>()
-        .map(Index::At)
-        .explain(py, |error| {
-            if !error.is_instance_of::<PyOverflowError>(py) {
-                return wrong();
-            }
-            naming(entry, |entry| {
-                PyIndexError::new_err(format!(
-                    "index {entry} is out of bounds for an axis of size {size}"
-                ))
-            })
-        })
+    let at = integer_or(entry, |entry, is_integer| match is_integer {
+        true => PyIndexError::new_err(format!(
+            "index {entry} is out of bounds for an axis of size {size}"
+        )),
+        false => wrong(entry),
+    });
+    at.map(Index::At)
 }

@@ -1,17 +1,17 @@
 //! `__sycl_usm_array_interface__` and `__cuda_array_interface__` of any object: the dictionary's Python values as the fields of
 //! [`suai`] and [`cuda`]. Errors name the interface, the field and the value.
 
-use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::host_buffer::HostBuffer;
-use super::{dtype, shape};
+use super::{dtype, integer_or, shape};
 use crate::dpctl;
 use crate::errors::{Explain, OrRaise};
 use crate::interpreter::intern;
 use crate::shown::{class_name, naming};
-use zeusm::suai::{self, Flag, Record};
+use zeusm::suai::{self, Record};
 use zeusm::{cuda, suai::Interface};
 
 const USM: &str = "__sycl_usm_array_interface__";
@@ -43,32 +43,24 @@ pub(crate) fn read<'py>(
         interface: USM,
         fields: dictionary,
     };
-    let mut common = fields.common()?;
+    let mut found = fields.common()?;
     let from_buffer = !dictionary.contains(intern!(py, "data"))?;
     if from_buffer {
-        common.data = Some(own_buffer(object)?);
+        let (pointer, flag) = own_buffer(object)?;
+        (found.pointer, found.flag) = (Some(pointer), Some(flag));
     }
     // The specification uses both names, typedescr and, as NumPy, descr.
-    let descr = match fields.record(intern!(py, "descr"))? {
-        None => fields.record(intern!(py, "typedescr"))?,
-        found => found,
-    };
-    let interface = Interface::read(&suai::Fields {
-        descr,
-        offset: fields.integer(intern!(py, "offset"))?,
-        ..common.fields()
-    })
-    .map_err(malformed)?;
+    if found.descr.is_none() {
+        found.descr = fields.record(intern!(py, "typedescr"))?;
+    }
+    found.offset = fields.integer(intern!(py, "offset"))?;
+    let interface = Interface::read(&found).map_err(malformed)?;
     let syclobj = fields
         .get(intern!(py, "syclobj"))?
         .ok_or_else(|| malformed(suai::Error::Missing("syclobj")))?;
-    let meaning = if !from_buffer && dpctl::is_memory(object)? {
-        Flag::Writable
-    } else {
-        Flag::ReadOnly
-    };
+    let means_writable = !from_buffer && dpctl::is_memory(object)?;
     Ok(Exported {
-        read_only: interface.is_read_only(meaning),
+        read_only: interface.flag.is_some_and(|flag| flag != means_writable),
         interface,
         syclobj,
     })
@@ -87,20 +79,10 @@ pub(crate) fn read_cuda(object: &Bound<'_, PyAny>) -> PyResult<Option<cuda::Inte
         interface: CUDA,
         fields: &as_dictionary(CUDA, value)?,
     };
-    let common = fields.common()?;
-    let found = suai::Fields {
-        descr: fields.record(intern!(py, "descr"))?,
-        ..common.fields()
-    };
+    let found = fields.common()?;
     let stream = fields.integer(intern!(py, "stream"))?;
     let read = cuda::Interface::read(&found, stream);
     read.or_raise().map(Some)
-}
-
-/// Whether an object is in memory of CUDA.
-pub(crate) fn is_cuda(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let name = intern!(object.py(), "__cuda_array_interface__");
-    Ok(object.getattr_opt(name)?.is_some())
 }
 
 /// The error of a dictionary whose fields contradict each other, or what they describe.
@@ -139,36 +121,12 @@ struct Fields<'a, 'py> {
     fields: &'a Bound<'py, PyDict>,
 }
 
-/// The fields that the interfaces have in common.
-struct Common {
-    version: Option<i64>,
-    /// The address and the flag.
-    data: Option<(u64, bool)>,
-    typestr: Option<String>,
-    shape: Option<Vec<i64>>,
-    strides: Option<Vec<i64>>,
-}
-
-impl Common {
-    fn fields(&self) -> suai::Fields<'_> {
-        suai::Fields {
-            version: self.version,
-            pointer: self.data.map(|(pointer, _)| pointer),
-            flag: self.data.map(|(_, flag)| flag),
-            typestr: self.typestr.as_deref(),
-            shape: self.shape.as_deref(),
-            strides: self.strides.as_deref(),
-            ..suai::Fields::default()
-        }
-    }
-}
-
 impl<'py> Fields<'_, 'py> {
-    /// Reads the common fields.
+    /// Reads the fields that the interfaces have in common.
     ///
     /// # Errors
     /// `ValueError` or `TypeError` with the field and its value; `NotImplementedError` for a masked array.
-    fn common(&self) -> PyResult<Common> {
+    fn common(&self) -> PyResult<suai::Fields> {
         let py = self.fields.py();
         if self.get(intern!(py, "mask"))?.is_some() {
             return Err(PyNotImplementedError::new_err(format!(
@@ -177,13 +135,17 @@ impl<'py> Fields<'_, 'py> {
             )));
         }
         let data = self.get(intern!(py, "data"))?;
+        let data = data.map(|data| self.pair(&data)).transpose()?;
         let typestr = self.get(intern!(py, "typestr"))?;
-        Ok(Common {
-            data: data.map(|data| self.pair(&data)).transpose()?,
+        Ok(suai::Fields {
+            pointer: data.map(|(pointer, _)| pointer),
+            flag: data.map(|(_, flag)| flag),
             typestr: typestr.map(|value| self.typestr(&value)).transpose()?,
             shape: self.integers(intern!(py, "shape"))?,
             strides: self.integers(intern!(py, "strides"))?,
             version: self.integer(intern!(py, "version"))?,
+            descr: self.record(intern!(py, "descr"))?,
+            offset: None,
         })
     }
 
@@ -213,17 +175,14 @@ impl<'py> Fields<'_, 'py> {
     where
         T: FromPyObject<'a, 'py, Error = PyErr>,
     {
-        let (py, field) = (value.py(), key.to_string_lossy());
+        let field = key.to_string_lossy();
         // An integer beyond 64 bits is a wrong value, anything that is no integer a wrong type.
-        value.extract().explain(py, |error| {
-            let is_large = error.is_instance_of::<PyOverflowError>(py);
-            naming(value, |value| match is_large {
-                true => self.malformed(format_args!("'{field}' is {value}, which is out of range")),
-                false => PyTypeError::new_err(format!(
-                    "{} is malformed: '{field}' has {value}, which is not an integer",
-                    self.interface
-                )),
-            })
+        integer_or(value, |value, is_integer| match is_integer {
+            true => self.malformed(format_args!("'{field}' is {value}, which is out of range")),
+            false => PyTypeError::new_err(format!(
+                "{} is malformed: '{field}' has {value}, which is not an integer",
+                self.interface
+            )),
         })
     }
 

@@ -11,7 +11,7 @@ mod usm_kind;
 
 pub(crate) use host_buffer::HostBuffer;
 pub(crate) use numbers::{
-    BoolOrInt, address, alignment, dlpack_device, dlpack_version, is_integral, is_number, number,
-    offset, size,
+    BoolOrInt, address, alignment, dlpack_device, dlpack_version, integer_or, is_integral,
+    is_number, number, offset, size,
 };
 pub(crate) use usm_kind::{class_suffix, kind_number, usm_kind};

@@ -60,17 +60,12 @@ pub(crate) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// # Errors
 /// `TypeError` for other objects than integers, `ValueError` for an integer out of range.
 pub(crate) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    object.extract::<usize>().explain(object.py(), |error| {
-        if error.is_instance_of::<PyTypeError>(object.py()) {
-            let class = class_name(object);
-            return PyTypeError::new_err(format!("alignment must be an integer, not {class}"));
-        }
-        naming(object, |alignment| {
-            PyValueError::new_err(format!(
-                "alignment must be 0 or a power of two of at most {} bytes, not {alignment}",
-                zeusm::usm::LARGEST_ALIGNMENT
-            ))
-        })
+    integer_or(object, |alignment, is_integer| match is_integer {
+        true => PyValueError::new_err(format!(
+            "alignment must be 0 or a power of two of at most {} bytes, not {alignment}",
+            zeusm::usm::LARGEST_ALIGNMENT
+        )),
+        false => no_integer("alignment", alignment),
     })
 }
 
@@ -122,7 +117,7 @@ impl<'py> FromPyObject<'_, 'py> for BoolOrInt {
 /// # Errors
 /// `TypeError` for other objects than integers, `ValueError` for an integer out of range.
 pub(crate) fn offset(value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    integer(value, "offset")
+    integer("offset", value)
 }
 
 /// An address.
@@ -130,21 +125,39 @@ pub(crate) fn offset(value: &Bound<'_, PyAny>) -> PyResult<i64> {
 /// # Errors
 /// As of [`offset`].
 pub(crate) fn address(value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    integer(value, "ptr")
+    integer("ptr", value)
 }
 
 /// The integer of the argument `name`, converted to its Rust type.
-fn integer<'py, T>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
+fn integer<'a, 'py, T>(name: &str, value: &'a Bound<'py, PyAny>) -> PyResult<T>
 where
-    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+    T: FromPyObject<'a, 'py, Error = PyErr>,
+{
+    integer_or(value, |value, is_integer| match is_integer {
+        true => PyValueError::new_err(format!("{name} is {value}, which is out of range")),
+        false => no_integer(name, value),
+    })
+}
+
+fn no_integer(name: &str, value: &str) -> PyErr {
+    PyTypeError::new_err(format!("{name} must be an integer, not {value}"))
+}
+
+/// An integer, converted to its Rust type.
+///
+/// # Errors
+/// That of `refused`, which is given the object's text, and whether it is an integer, which is out of range then.
+pub(crate) fn integer_or<'a, 'py, T>(
+    value: &'a Bound<'py, PyAny>,
+    refused: impl FnOnce(&str, bool) -> PyErr,
+) -> PyResult<T>
+where
+    T: FromPyObject<'a, 'py, Error = PyErr>,
 {
     let py = value.py();
-    value.extract().explain(py, |error: PyErr| {
-        let is_large = error.is_instance_of::<PyOverflowError>(py);
-        naming(value, |value| match is_large {
-            true => PyValueError::new_err(format!("{name} is {value}, which is out of range")),
-            false => PyTypeError::new_err(format!("{name} must be an integer, not {value}")),
-        })
+    value.extract().explain(py, |error| {
+        let is_integer = error.is_instance_of::<PyOverflowError>(py);
+        naming(value, |value| refused(value, is_integer))
     })
 }
 
@@ -154,8 +167,8 @@ where
 /// `TypeError` for other objects than a pair of integers, `ValueError` for an integer out of range.
 pub(crate) fn dlpack_version(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     let (major, minor) = pair(value, "max_version")?;
-    let _: i64 = integer(&minor, "max_version")?;
-    integer(&major, "max_version")
+    let _: i64 = integer("max_version", &minor)?;
+    integer("max_version", &major)
 }
 
 /// The type and the number of a device, from the argument `name`. Some exporters give the type as a member of `enum.Enum`, as

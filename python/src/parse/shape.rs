@@ -1,11 +1,10 @@
 //! Shapes, strides and axes.
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyIterator, PyList, PyString, PyTuple};
 
-use crate::errors::Explain;
-use crate::shown::naming;
+use super::numbers::integer_or;
 use zeusm::suai::{MAX_NDIM, Order};
 
 /// An integer, or a sequence of integers.
@@ -15,15 +14,11 @@ use zeusm::suai::{MAX_NDIM, Order};
 /// [`MAX_NDIM`].
 pub(crate) fn integers(value: &Bound<'_, PyAny>, role: &str) -> PyResult<Vec<i64>> {
     let integer = |value: &Bound<'_, PyAny>| {
-        let py = value.py();
-        value.extract::<i64>().explain(py, |error| {
-            let is_large = error.is_instance_of::<PyOverflowError>(py);
-            naming(value, |value| match is_large {
-                true => PyValueError::new_err(format!("{role} has {value}, which is out of range")),
-                false => PyTypeError::new_err(format!(
-                    "{role} must be an integer or a sequence of integers, not {value}"
-                )),
-            })
+        integer_or(value, |value, is_integer| match is_integer {
+            true => PyValueError::new_err(format!("{role} has {value}, which is out of range")),
+            false => PyTypeError::new_err(format!(
+                "{role} must be an integer or a sequence of integers, not {value}"
+            )),
         })
     };
     // The iteration over an integer would raise an error, which takes as long as all else.

@@ -53,8 +53,9 @@ use zeusm_process::Mutex;
 /// (0, True, 0)
 #[pyclass(name = "MemoryPool", module = "zeusm.memory", frozen, weakref)]
 pub(crate) struct PyMemoryPool {
-    binding: Arc<QueueBinding>,
-    pool: Pool<LevelZeroProvider>,
+    /// The context and device of its memory.
+    pub(crate) binding: Arc<QueueBinding>,
+    pub(crate) pool: Pool<LevelZeroProvider>,
     /// The failure callback of a pool that only this object refers to; stored here, it is visible to the garbage collector.
     /// A default pool has several Python objects, and owns its callback itself.
     callback: Option<Arc<Callback>>,
@@ -65,15 +66,6 @@ type Callback = Mutex<Option<Py<PyAny>>>;
 impl PyMemoryPool {
     pub(crate) fn kind(&self) -> UsmKind {
         self.pool.provider().kind()
-    }
-
-    pub(crate) fn pool(&self) -> &Pool<LevelZeroProvider> {
-        &self.pool
-    }
-
-    /// The context and device of its memory.
-    pub(crate) fn binding(&self) -> &Arc<QueueBinding> {
-        &self.binding
     }
 }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::interpreter::try_attach;
 use crate::stacks;
 use zeusm::Error;
-use zeusm::exit::Section;
+use zeusm::exit;
 use zeusm::history::{self, StackScope};
 use zeusm::pool::Pool;
 use zeusm::usm::{Allocation, LevelZeroProvider};
@@ -28,10 +28,7 @@ pub(crate) fn allocate(
     let _stack = stack();
     let allocation = match Allocation::in_pool_cached(pool, size, alignment) {
         Some(cached) => cached,
-        None => {
-            let _section = Section::enter();
-            Allocation::in_pool(pool, size, alignment)?
-        }
+        None => exit::inside(|| Allocation::in_pool(pool, size, alignment))?,
     };
     let pointer = allocation.as_ptr();
     if !pointer.is_null() {
@@ -49,8 +46,7 @@ pub(crate) fn take(pointer: *mut c_void) -> Option<Allocation> {
 /// Frees an allocation.
 pub(crate) fn end(allocation: Allocation) {
     let _stack = stack();
-    let _section = Section::enter();
-    drop(allocation);
+    exit::inside(|| drop(allocation));
 }
 
 /// The Python stack of this thread, for a history.

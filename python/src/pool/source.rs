@@ -58,7 +58,7 @@ impl<'a> AllocationSource<'a> {
                 pool.kind()
             )));
         }
-        Ok((Self::Pool(pool.pool()), Some(pool.binding())))
+        Ok((Self::Pool(&pool.pool), Some(&pool.binding)))
     }
 
     /// Allocates if the pool has a cached block.

@@ -55,24 +55,24 @@ impl PyMemoryPool {
     /// b'AAAA'
     #[pyo3(signature = (keep=true))]
     fn suspend(&self, py: Python<'_>, keep: bool) -> PyResult<usize> {
-        let binding = self.binding();
+        let binding = &self.binding;
         detach(py, || {
             let finish = |ranges: &[_]| {
                 attach(|py| {
                     let shared = binding.context_device().shared_queue();
                     let mut queues = binding.queue().into_iter().chain(shared);
                     queues.try_for_each(|queue| queue.finish(py))?;
-                    let events = in_flight::using(py, ranges, None, || py.check_signals())?;
+                    let events = in_flight::using(py, ranges, None, true)?;
                     events
                         .iter()
-                        .try_for_each(|event| in_flight::wait(py, event, None).map(drop))
+                        .try_for_each(|event| in_flight::wait(py, event, None, true).map(drop))
                 })
                 .map_err(Raised)
             };
             // SAFETY: `finish` has waited for zeusm's asynchronous operations, and later ones are refused, as each asks first whether
             // its memory is suspended. By the docstring no other thread is in an operation, and the caller has waited for other
             // packages' work.
-            unsafe { self.pool().suspend(keep, finish) }
+            unsafe { self.pool.suspend(keep, finish) }
         })
         .map_err(|Raised(error)| error)
     }
@@ -98,7 +98,7 @@ impl PyMemoryPool {
     /// >>> pool.suspended
     /// False
     fn resume(&self, py: Python<'_>) -> PyResult<()> {
-        detach(py, || self.pool().resume()).or_raise()
+        detach(py, || self.pool.resume()).or_raise()
     }
 
     /// Whether the pool is suspended.
@@ -110,6 +110,6 @@ impl PyMemoryPool {
     /// False
     #[getter]
     fn suspended(&self) -> bool {
-        self.pool().provider().is_suspended()
+        self.pool.provider().is_suspended()
     }
 }

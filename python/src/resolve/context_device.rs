@@ -60,7 +60,7 @@ impl ContextDevice {
             Some(device) => device.native().or_raise()?,
             None => first_device(context)?,
         };
-        Self::find(context, context.native().or_raise()?, device)
+        Self::find(context, device)
     }
 
     /// Resolves a SYCL context with the device of the memory at `pointer`; returns the attributes of the pointer as well.
@@ -75,7 +75,7 @@ impl ContextDevice {
         let known = Self::known(|known| known.is_in(context));
         let attributes = match &known {
             Some(known) => known.context.pointer_attributes(pointer),
-            None => foreign(context, context.native().or_raise()?)?.pointer_attributes(pointer),
+            None => foreign(context)?.pointer_attributes(pointer),
         }
         .or_raise()?;
         let has_device = |known: &Arc<Self>| match &attributes.device {
@@ -92,8 +92,7 @@ impl ContextDevice {
             }
             None => first_device(context)?,
         };
-        let found = Self::find(context, context.native().or_raise()?, device)?;
-        Ok((found, attributes))
+        Ok((Self::find(context, device)?, attributes))
     }
 
     /// The shared reference to the SYCL context that `raw` points to, if there is an entry for it.
@@ -188,17 +187,13 @@ impl ContextDevice {
         }
     }
 
-    fn find(
-        sycl: &ContextRef,
-        context: sys::ze_context_handle_t,
-        device: sys::ze_device_handle_t,
-    ) -> PyResult<Arc<Self>> {
+    fn find(sycl: &ContextRef, device: sys::ze_device_handle_t) -> PyResult<Arc<Self>> {
         let known =
             Self::known(|known| ptr::eq(known.device.handle(), device) && known.is_in(sycl));
         if let Some(known) = known {
             return Ok(known);
         }
-        let context = foreign(sycl, context)?;
+        let context = foreign(sycl)?;
         // SAFETY: the SYCL runtime gave the handle for a device of this context, whose driver this is.
         let device = unsafe { context.driver().device(device) }.or_raise()?;
         let is_first = ptr::eq(first_device(sycl)?, device.handle());
@@ -225,12 +220,30 @@ impl ContextDevice {
 
     /// A new `dpctl.SyclContext`.
     pub(crate) fn new_sycl_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Dpctl::get(py)?.new_context(py, self.sycl()?)
+        // First, as the reason why there is no SYCL context is more helpful than the failed import of dpctl.
+        let capsule = dpctl::new_capsule(py, self.sycl()?)?;
+        Dpctl::get(py)?.context.bind(py).call1((capsule,))
     }
 
     /// The `dpctl.SyclDevice`.
     pub(crate) fn sycl_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Dpctl::get(py)?.find_device(py, self.sycl()?, &self.device)
+        Ok(self.sycl_pair(py)?.1)
+    }
+
+    /// A new `dpctl.SyclContext`, and the `dpctl.SyclDevice` in it.
+    fn sycl_pair<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let context = self.new_sycl_context(py)?;
+        for device in context.call_method0("get_devices")?.try_iter()? {
+            let device = device?;
+            if dpctl::device_reference(&device)?.native().or_raise()? == self.device.handle() {
+                return Ok((context, device));
+            }
+        }
+        // The device is a sub-device, and the context has its parent only. The parent would be the wrong device.
+        Err(PyRuntimeError::new_err(format!(
+            "{} is not among the devices of its SYCL context",
+            self.device.name()
+        )))
     }
 
     /// dpctl's cached queue of the SYCL context and the device, which dpctl and dpnp use for arrays of theirs.
@@ -239,9 +252,8 @@ impl ContextDevice {
     /// `RuntimeError` when there is no SYCL context.
     pub(super) fn cached_queue(&self, py: Python<'_>) -> PyResult<&SyclQueue> {
         let cached = self.cached_queue.get_or_try_init(|| {
-            // This is checked first, as the reason why there is no SYCL context is more helpful than the failed import of dpctl.
-            let context = self.sycl()?;
-            let queue = Dpctl::get(py)?.cached_queue_in(py, context, &self.device)?;
+            let pair = self.sycl_pair(py)?.into_pyobject(py)?;
+            let queue = Dpctl::get(py)?.cached_queue(&pair)?;
             PyResult::Ok(Box::new(SyclQueue::new(&queue)?))
         })?;
         Ok(cached)
@@ -285,7 +297,8 @@ impl ContextDevice {
 
     /// A new `dpctl.SyclQueue`.
     pub(crate) fn new_sycl_queue<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Dpctl::get(py)?.new_queue(py, self.sycl()?, &self.device)
+        let pair = self.sycl_pair(py)?;
+        Dpctl::get(py)?.queue.bind(py).call1(pair)
     }
 
     /// As [`Barriers::after`], with a barrier in a queue of this context and device.
@@ -330,7 +343,8 @@ impl ContextDevice {
 }
 
 /// The Level Zero context of a SYCL context, which it keeps alive.
-fn foreign(sycl: &ContextRef, native: sys::ze_context_handle_t) -> PyResult<Context> {
+fn foreign(sycl: &ContextRef) -> PyResult<Context> {
+    let native = sycl.native().or_raise()?;
     let driver = driver_of(sycl)?;
     // SAFETY: `native` is the handle of the SYCL context, which is alive as long as the reference that is passed as its
     // owner. It belongs to this driver of this library, which lists the context's device.

@@ -28,7 +28,14 @@ pub(crate) fn root_device(py: Python<'_>, context_device: &ContextDevice) -> PyR
 
 fn find_root(py: Python<'_>, context_device: &ContextDevice) -> PyResult<RootDevice> {
     context_device.sycl()?;
-    let device = Dpctl::root_of(context_device.sycl_device(py)?)?;
+    let mut device = context_device.sycl_device(py)?;
+    loop {
+        let parent = device.getattr("parent_device")?;
+        if parent.is_none() {
+            break;
+        }
+        device = parent;
+    }
     for (number, (root, _)) in (0..).zip(root_devices(py)?) {
         if root.bind(py).eq(&device)? {
             let default = DlpackDevice::get(py, number)?.binding.context_device();
@@ -61,7 +68,7 @@ pub(crate) fn exchange_host_memory(py: Python<'_>, context_device: &ContextDevic
 pub(crate) struct DlpackDevice {
     pub(crate) context: ContextRef,
     /// The binding with dpctl's cached queue.
-    binding: Arc<QueueBinding>,
+    pub(crate) binding: Arc<QueueBinding>,
     /// A queue without other work. An exporter makes it wait for the work on the array, and the consumer waits for the
     /// queue.
     waiting: OnceBox<Py<PyAny>>,
@@ -96,11 +103,6 @@ impl DlpackDevice {
                 waiting: OnceBox::new(),
             }))
         })
-    }
-
-    /// The binding with dpctl's cached queue for the device.
-    pub(crate) fn binding(&self) -> &Arc<QueueBinding> {
-        &self.binding
     }
 
     /// The queue to pass to exporters as the stream.

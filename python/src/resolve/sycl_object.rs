@@ -17,9 +17,7 @@ use zeusm::sycl::{ContextRef, QueueRef};
 /// A SYCL object, resolved to references that zeusm owns.
 pub(crate) struct ResolvedSyclObject {
     pub(crate) context: ContextRef,
-    /// The reference to the queue, which also determines the device.
-    reference: Option<QueueRef>,
-    /// The object itself, if it is a `dpctl.SyclQueue`.
+    /// The queue, which also determines the device.
     queue: Option<SyclQueue>,
     /// The queue's binding, if that is cached.
     binding: Option<Arc<QueueBinding>>,
@@ -109,26 +107,23 @@ impl ResolvedSyclObject {
     /// Reads a `dpctl.SyclQueue`.
     pub(crate) fn of_queue(queue: &Bound<'_, PyAny>) -> PyResult<Self> {
         let queue = SyclQueue::new(queue)?;
-        let reference = queue.reference().clone();
+        let context = queue.reference().context().or_raise()?;
         Ok(Self {
-            context: reference.context().or_raise()?,
-            reference: Some(reference),
             queue: Some(queue),
-            binding: None,
-            capsule: None,
+            ..Self::of_context(context)
         })
     }
 
     /// Resolves a reference to a queue, of which it makes a `dpctl.SyclQueue`.
     pub(crate) fn of_queue_reference(py: Python<'_>, queue: &QueueRef) -> PyResult<Self> {
-        Self::of_queue(&Dpctl::get(py)?.queue_of(py, queue)?)
+        let capsule = dpctl::new_capsule(py, queue)?;
+        Self::of_queue(&Dpctl::get(py)?.queue.bind(py).call1((capsule,))?)
     }
 
     /// Resolves a reference to a context.
     pub(crate) fn of_context(context: ContextRef) -> Self {
         Self {
             context,
-            reference: None,
             queue: None,
             binding: None,
             capsule: None,
@@ -169,7 +164,8 @@ impl ResolvedSyclObject {
         if let Some(binding) = &self.binding {
             return Ok(Arc::clone(binding.context_device()));
         }
-        let device = self.reference.as_ref().map(QueueRef::device).transpose();
+        let queue = self.queue.as_ref().map(SyclQueue::reference);
+        let device = queue.map(QueueRef::device).transpose();
         ContextDevice::in_sycl(&self.context, device.or_raise()?.as_ref())
     }
 

@@ -172,7 +172,7 @@ pub(crate) fn order(
     if !in_flight::any() {
         return Ok(false);
     }
-    let mut before = in_flight::using(py, touched, Some(context_device), || py.check_signals())?;
+    let mut before = in_flight::using(py, touched, Some(context_device), true)?;
     if before.is_empty() {
         return Ok(false);
     }

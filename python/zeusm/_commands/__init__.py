@@ -1,5 +1,5 @@
-"""The commands of `python -m zeusm`: a module each, with a name, its help, its arguments, and the call that returns the exit
-status."""
+"""The commands of `python -m zeusm`: a module each, with a name, its help, its arguments if it has any, and the call that
+returns the exit status."""
 
 from types import ModuleType
 

@@ -14,7 +14,7 @@ from zeusm._bench.alternate import alternate, medians
 from zeusm._bench.cases import Case, cases, peers
 from zeusm._commands.info import installed
 from zeusm._commands.run import failure
-from zeusm._pictures.text import scaled
+from zeusm._pictures.text import duration
 
 NAME = "bench"
 HELP = (
@@ -113,13 +113,8 @@ def table(result: dict[str, object], *, has_dpctl: bool) -> Iterator[str]:
 def row(figure: Figure) -> str:
     values, ratio = figure["values"], figure["ratio"]
     assert isinstance(values, dict)
-    line = f"  {figure['name']:28}{shown(values['zeusm']):>10}"
+    line = f"  {figure['name']:28}{duration(values['zeusm'] * 1e9):>10}"
     if isinstance(ratio, dict):
-        peer = f"{ratio['peer']} {shown(values[ratio['peer']])}"
+        peer = f"{ratio['peer']} {duration(values[ratio['peer']] * 1e9)}"
         line += f"{peer:>18}{ratio['median']:>8.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})"
     return line
-
-
-def shown(value: float) -> str:
-    """A time in seconds with its unit."""
-    return scaled(value * 1e9, 1000, ("ns", "µs", "ms", "s"))

@@ -1,16 +1,12 @@
 """`zeusm disable`: takes back what `zeusm enable` did."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from zeusm._commands.enable import files
 from zeusm._commands.run import failure
 
 NAME = "disable"
 HELP = "Take back `zeusm enable`."
-
-
-def add_arguments(_parser: ArgumentParser) -> None:
-    """There are no arguments."""
 
 
 def call(_options: Namespace) -> int:

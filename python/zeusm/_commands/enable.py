@@ -2,7 +2,7 @@
 
 import site
 import sysconfig
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 import zeusm_start
@@ -14,10 +14,6 @@ HELP = (
     "Let every Python program of this environment find zeusm's device, also those that do not import zeusm, until "
     f"`zeusm disable`; {zeusm_start.VARIABLE}=0 disables it for a process and its children."
 )
-
-
-def add_arguments(_parser: ArgumentParser) -> None:
-    """There are no arguments."""
 
 
 def call(_options: Namespace) -> int:

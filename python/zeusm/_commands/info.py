@@ -12,6 +12,7 @@ import zeusm
 import zeusm.memory as zm
 from zeusm import _zeusm
 from zeusm._commands.run import LOADER, failure
+from zeusm._pictures.text import size
 
 NAME = "info"
 HELP = "Print the versions, the runtime that serves and why, the devices, their memory, and the default pools."
@@ -116,13 +117,3 @@ def report(found: dict[str, Any]) -> None:
 
 def line(title: str, text: str) -> None:
     print(f"{title:14} {text}")
-
-
-def size(count: int) -> str:
-    """Return a number of bytes in the largest unit that it fills."""
-    value, unit = float(count), "bytes"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if value < 1024:
-            break
-        value, unit = value / 1024, larger
-    return f"{count} bytes" if unit == "bytes" else f"{value:.1f} {unit}"

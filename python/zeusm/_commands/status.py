@@ -1,7 +1,7 @@
 """`zeusm status`: whether zeusm is enabled in this environment."""
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 import zeusm_start
 
@@ -9,10 +9,6 @@ from zeusm._commands.enable import files
 
 NAME = "status"
 HELP = "Say whether zeusm is enabled in this environment; the exit status is 0 if it is, else 1."
-
-
-def add_arguments(_parser: ArgumentParser) -> None:
-    """There are no arguments."""
 
 
 def call(_options: Namespace) -> int:

@@ -14,7 +14,7 @@ def size(value: float) -> str:
     return scaled(value, 1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB"))
 
 
-def duration(nanoseconds: int) -> str:
+def duration(nanoseconds: float) -> str:
     """A time with its unit.
 
     >>> duration(0), duration(1500), duration(90 * 10**9)

@@ -126,7 +126,14 @@ impl Machine {
             None => ProbeCache::of_user(nodes),
         };
         if let Some(result) = cache.as_ref().and_then(ProbeCache::load) {
-            return cached_result(result, cache.as_ref());
+            if result.is_empty() {
+                return Ok(());
+            }
+            let file = cache.as_ref().map_or(Path::new(""), ProbeCache::file);
+            return Err(format!(
+                "{result} (cached in {}; remove the file to have the driver probed again)",
+                file.display()
+            ));
         }
         let probed = probe::in_child(|output| {
             let failure = self.probe_in_this_process(|driver| output.write(driver));
@@ -223,48 +230,32 @@ impl GpuNode {
     /// Why it cannot be opened, and the remedy.
     fn refusal(&self) -> Option<String> {
         let error = self.opened.as_ref().err()?;
-        Some(not_opened(&self.path, error))
+        let state = fs::metadata(&self.path).map_err(|error| error.kind());
+        let is_folder_closed = matches!(state, Err(io::ErrorKind::PermissionDenied));
+        let is_wsls = self.is_wsls();
+        let node = self.path.display();
+        Some(match error.raw_os_error() {
+            Some(libc::ENOENT) => format!(
+                "{node} does not exist: pass it to the container (--device /dev/dri), or, outside of a container, check why the \
+                 kernel's driver made no device node"
+            ),
+            Some(libc::EACCES) if is_folder_closed => {
+                format!(
+                    "{node} cannot be opened: a folder on its path denies the user search permission (chmod a+x)"
+                )
+            }
+            Some(libc::EACCES) => format!(
+                "{node} cannot be opened for reading and writing: add the user to the group that owns it (usually render)"
+            ),
+            Some(libc::EPERM) => format!(
+                "{node} cannot be opened: the container's device rules forbid it (--device /dev/dri allows it)"
+            ),
+            _ if is_wsls => format!(
+                "{node} cannot be opened: {error}; update WSL (wsl --update) and the GPU's driver on Windows"
+            ),
+            _ => format!("{node} cannot be opened: {error}"),
+        })
     }
-}
-
-fn not_opened(node: &Path, error: &io::Error) -> String {
-    let state = fs::metadata(node).map_err(|error| error.kind());
-    let is_folder_closed = matches!(state, Err(io::ErrorKind::PermissionDenied));
-    let is_wsls = node.ends_with(WSL_NODE);
-    let node = node.display();
-    match error.raw_os_error() {
-        Some(libc::ENOENT) => format!(
-            "{node} does not exist: pass it to the container (--device /dev/dri), or, outside of a container, check why the \
-             kernel's driver made no device node"
-        ),
-        Some(libc::EACCES) if is_folder_closed => {
-            format!(
-                "{node} cannot be opened: a folder on its path denies the user search permission (chmod a+x)"
-            )
-        }
-        Some(libc::EACCES) => format!(
-            "{node} cannot be opened for reading and writing: add the user to the group that owns it (usually render)"
-        ),
-        Some(libc::EPERM) => format!(
-            "{node} cannot be opened: the container's device rules forbid it (--device /dev/dri allows it)"
-        ),
-        _ if is_wsls => format!(
-            "{node} cannot be opened: {error}; update WSL (wsl --update) and the GPU's driver on Windows"
-        ),
-        _ => format!("{node} cannot be opened: {error}"),
-    }
-}
-
-/// The result of an earlier probe.
-fn cached_result(result: String, cache: Option<&ProbeCache>) -> Result<(), String> {
-    if result.is_empty() {
-        return Ok(());
-    }
-    let file = cache.map_or(Path::new(""), ProbeCache::file);
-    Err(format!(
-        "{result} (cached in {}; remove the file to have the driver probed again)",
-        file.display()
-    ))
 }
 
 /// Succeeds when the driver reports a GPU. A driver that does not export the API by name can be queried through the loader

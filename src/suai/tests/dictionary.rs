@@ -96,22 +96,6 @@ fn elements_outside_of_the_address_space_are_refused() {
 }
 
 #[test]
-fn the_flag_has_two_meanings() {
-    let with = |flag| {
-        read(&Fields {
-            flag,
-            ..fields(&[1], None, 0)
-        })
-    };
-    assert!(with(Some(true)).is_read_only(Flag::ReadOnly));
-    assert!(!with(Some(true)).is_read_only(Flag::Writable));
-    assert!(!with(Some(false)).is_read_only(Flag::ReadOnly));
-    assert!(with(Some(false)).is_read_only(Flag::Writable));
-    assert!(!with(None).is_read_only(Flag::ReadOnly));
-    assert!(!with(None).is_read_only(Flag::Writable));
-}
-
-#[test]
 fn a_view_starts_at_the_lowest_element() {
     let array = read(&fields(&[3, 2], Some(&[-2, 1]), 10));
     assert_eq!(array.start(), 0x10_0000 + (10 - 4) * 4);
@@ -128,8 +112,8 @@ fn descr_must_have_the_size_in_typestr() {
         };
         Some(Record::new(vec![field("a", "<i4"), field("b", "<f8")]).unwrap())
     };
-    let with = |typestr| Fields {
-        typestr: Some(typestr),
+    let with = |typestr: &str| Fields {
+        typestr: Some(typestr.to_owned()),
         descr: pair(),
         ..fields(&[2], None, 0)
     };

@@ -88,9 +88,9 @@ impl Dictionary {
             version: self.version,
             pointer: self.pointer,
             flag: self.flag,
-            typestr: self.typestr.as_deref(),
-            shape: self.shape.as_deref(),
-            strides: self.strides.as_deref(),
+            typestr: self.typestr.clone(),
+            shape: self.shape.clone(),
+            strides: self.strides.clone(),
             offset: self.offset,
             ..Fields::default()
         })
@@ -124,14 +124,14 @@ impl Dictionary {
 proptest! {
     #[test]
     fn no_dictionary_is_accepted_beyond_the_allocation(dictionary in dictionaries()) {
-        let allocation = Allocation { base: BASE, size: SIZE };
+        let allocation = BASE..BASE + SIZE;
         match dictionary.read() {
             Err(error) => prop_assert!(!error.to_string().is_empty()),
             Ok(array) => {
                 let touched = dictionary.touched(array.element.size());
                 let end = BASE + SIZE;
                 let inside = touched.is_none_or(|(low, high)| BASE as i128 <= low && high <= end as i128);
-                let checked = array.check_within(allocation);
+                let checked = array.layout.check_within(array.pointer, allocation);
                 prop_assert_eq!(checked.is_ok(), inside, "{:?}", checked);
                 prop_assert_eq!(touched.is_none(), array.layout.extent().is_empty());
                 if let Some((low, high)) = touched {

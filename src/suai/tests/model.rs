@@ -107,7 +107,7 @@ proptest! {
             .iter()
             .map(|at| pointer + at)
             .all(|at| (base as i64..(base + size) as i64).contains(&at));
-        let checked = layout.check_within(pointer as usize, Allocation { base, size });
+        let checked = layout.check_within(pointer as usize, base..base + size);
         prop_assert_eq!(checked.is_ok(), inside);
     }
 
@@ -124,7 +124,7 @@ proptest! {
         match Interface::read(&fields) {
             Err(error) => prop_assert!(!error.to_string().is_empty()),
             Ok(array) => {
-                if let Err(error) = array.check_within(Allocation { base, size }) {
+                if let Err(error) = array.layout.check_within(array.pointer, base..base.saturating_add(size)) {
                     prop_assert!(!error.to_string().is_empty());
                 }
                 let layout = &array.layout;

@@ -165,7 +165,7 @@ proptest! {
         for size in [claimed, record.size()] {
             let typestr = format!("|V{size}");
             let described = Interface::read(&Fields {
-                typestr: Some(&typestr),
+                typestr: Some(typestr),
                 descr: Some(record.clone()),
                 ..fields_of_bytes(&[1])
             });
@@ -203,9 +203,9 @@ proptest! {
 }
 
 /// A dictionary of bytes.
-fn fields_of_bytes(shape: &[i64]) -> Fields<'_> {
+fn fields_of_bytes(shape: &[i64]) -> Fields {
     Fields {
-        typestr: Some("|u1"),
+        typestr: Some("|u1".to_owned()),
         ..super::fields(shape, None, 0)
     }
 }

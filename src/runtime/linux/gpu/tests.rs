@@ -41,6 +41,12 @@ fn a_machine_without_an_intel_gpu_has_none() {
     assert_eq!(empty.find(), none);
 }
 
+/// Why a node with this error cannot be opened.
+fn not_opened(node: &Path, error: io::Error) -> String {
+    let (path, opened) = (node.to_owned(), Err(error));
+    GpuNode { path, opened }.refusal().unwrap()
+}
+
 /// The reason why the machine's GPU cannot be used.
 fn why(machine: &Machine) -> String {
     match machine.find() {
@@ -68,7 +74,7 @@ fn a_node_that_cannot_be_opened_is_named_with_advice() {
         (libc::EPERM, "container"),
         (libc::EIO, "Input/output error"),
     ] {
-        let why = not_opened(node, &io::Error::from_raw_os_error(errno));
+        let why = not_opened(node, io::Error::from_raw_os_error(errno));
         assert!(why.contains("renderD128") && why.contains(part), "{why}");
     }
 }
@@ -87,7 +93,7 @@ fn a_closed_folder_is_not_the_fault_of_the_nodes_group() {
         unsafe { libc::seteuid(65534) };
         let error = File::open(&node).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EACCES));
-        let why = not_opened(&node, &error);
+        let why = not_opened(&node, error);
         assert!(why.contains("search permission"), "{why}");
     });
 }
