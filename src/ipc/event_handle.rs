@@ -89,7 +89,7 @@ impl IpcEventHandle {
         } = descriptor::receive(handle)?;
         if is_complete {
             drop(files);
-            return Ok(queue.complete_event()?);
+            return Ok(queue.complete_event()?.of_another());
         }
         let is_own = exports::is_own(handle);
         let opened = handle.driver_handle.open(descriptor, is_own, |it| {
