@@ -207,6 +207,46 @@ fn asked(
     (properties.type_, (base, size))
 }
 
+/// Intel MPI asks for the null pointer of a buffer that is described by a type alone.
+#[test]
+fn null_is_memory_that_no_context_knows() {
+    tolerant("child_asks_for_null");
+}
+
+#[test]
+#[ignore = "run by null_is_memory_that_no_context_knows"]
+fn child_asks_for_null() {
+    let context = Context::new();
+    let mut properties = sys::ze_memory_allocation_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+        type_: sys::ZE_MEMORY_TYPE_HOST,
+        ..Default::default()
+    };
+    let (none, mut device) = (ptr::null_mut(), common::device());
+    ok!(zeMemGetAllocProperties(
+        context.0,
+        none,
+        &raw mut properties,
+        &raw mut device
+    ));
+    assert_eq!(properties.type_, sys::ZE_MEMORY_TYPE_UNKNOWN);
+    assert!(device.is_null());
+    let (mut base, mut size) = (ptr::null_mut(), 0);
+    let range = ze!(zeMemGetAddressRange(
+        context.0,
+        none,
+        &raw mut base,
+        &raw mut size
+    ));
+    assert_eq!(range, sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND);
+    let mut handle = Default::default();
+    let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    let exported = ze!(zeMemGetIpcHandle(context.0, none, &raw mut handle));
+    assert_eq!(exported, invalid);
+    assert_eq!(ze!(zeMemCloseIpcHandle(context.0, none)), invalid);
+    assert_eq!(ze!(zeMemFree(context.0, none)), invalid);
+}
+
 /// Intel MPI closes a mapping by the pointer that it has copied with.
 #[test]
 fn handles_are_closed_by_any_pointer_into_the_mapping() {

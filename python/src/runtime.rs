@@ -198,10 +198,13 @@ pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
 /// Registered with Python for the exit of the interpreter. At last it has the exit of the process wait for calls of the driver
 /// that other threads make: the libraries whose functions for the exit have to run later are loaded by now.
 #[pyfunction]
-fn close(py: Python<'_>) {
-    in_flight::drain(py);
-    resolve::forget();
+fn close(py: Python<'_>) -> PyResult<()> {
+    let drained = in_flight::drain(py);
+    if drained.is_ok() {
+        resolve::forget();
+    }
     zeusm::exit::wait_at_exit();
+    drained
 }
 
 /// Announces forks whose child runs Python code (`os.fork`, `multiprocessing`, the `preexec_fn` of `subprocess`): Python calls its

@@ -68,7 +68,8 @@ struct Inner {
     failure: OnceBox<Arc<Error>>,
     /// The number of its operation in the order of the pool's command list; 0 for a host task, and before the submission.
     number: AtomicU64,
-    /// The events of other processes that the operation waits for, with which it fails. Set before `is_submitted`.
+    /// The events of other processes that the operation waits for, with which it fails. Set before `is_submitted`; empty if the
+    /// event was opened after the end of another process's operation.
     foreign: OnceBox<Vec<Arc<dyn Shared>>>,
 }
 
@@ -120,6 +121,13 @@ impl Event {
         let _ = event.0.foreign.set(Box::new(vec![of]));
         event.0.is_submitted.store(true, Ordering::Release);
         event
+    }
+
+    /// This complete event, as that of another process's operation.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_another(self) -> Self {
+        let _ = self.0.foreign.set(Box::default());
+        self
     }
 
     /// Whether the operation is complete.
@@ -403,7 +411,7 @@ impl Event {
         if self.is_inherited() {
             return Err(Error::TimestampsOfParent);
         }
-        if self.0.is_opened() {
+        if self.0.is_opened() || self.0.foreign.get().is_some_and(Vec::is_empty) {
             return Err(Error::TimestampsOfOther);
         }
         // The host signals the event of an operation that was not executed, which can give it a time.

@@ -37,10 +37,12 @@ pub enum Error {
         /// The boot id of this one.
         ours: String,
     },
-    /// The memory is on another device than the one to open it on.
-    #[error("the IPC handle's memory is on device {theirs}, not on {name} ({ours})")]
+    /// The handle is of another device than the one to open it on.
+    #[error(
+        "the IPC handle is of device {theirs}, not of {name} ({ours}): open it with its own device"
+    )]
     AnotherDevice {
-        /// The UUID of the device that the memory is on.
+        /// The UUID of the device that the memory or the event is of.
         theirs: String,
         /// The UUID of the device to open it on.
         ours: String,

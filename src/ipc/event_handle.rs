@@ -86,7 +86,7 @@ impl IpcEventHandle {
         } = descriptor::receive(handle)?;
         if is_complete {
             drop(files);
-            return Ok(queue.complete_event()?);
+            return Ok(queue.complete_event()?.of_another());
         }
         let is_own = exports::is_own(handle);
         let subject = (queue.device(), Subject::Event);

@@ -333,15 +333,24 @@ impl RawQueue {
     /// [`Error::DeviceLost`](crate::Error::DeviceLost); [`Error::NotExecuted`](crate::Error::NotExecuted) when the
     /// last operation has failed.
     pub fn wait(&self) -> Result<()> {
+        while !self.wait_timeout(None)? {}
+        Ok(())
+    }
+
+    /// As [`wait`](Self::wait), with a timeout (`None`: no timeout); returns whether they are complete.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_timeout(&self, timeout: Option<Duration>) -> Result<bool> {
         let Some(list) = self.inner.list.get() else {
-            return Ok(());
+            return Ok(true);
         };
         let last = {
             let mut state = list.state.lock();
             list.signal_end(&mut state)?;
             state.last.clone()
         };
-        let waited = last.map_or(Ok(()), |event| event.finish());
+        let waited = last.map_or(Ok(true), |event| event.wait(timeout));
         list.reclaim();
         waited
     }

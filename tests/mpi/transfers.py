@@ -81,6 +81,10 @@ def messages(size, dtype, offset):
     WORLD.Allgather(mine, gathered)
     check(gathered, np.concatenate(each), "allgather", *what)
 
+    collected = place(np.zeros(RANKS * size, dtype), offset)
+    WORLD.Gather(mine, collected, root)
+    check(collected, np.concatenate(each) * (RANK == root), "gather", *what)
+
     parts = place(
         np.concatenate([values(RANK + rank, size, dtype) for rank in range(RANKS)]), offset
     )

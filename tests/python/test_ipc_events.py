@@ -199,10 +199,14 @@ def test_events_of_sycl_and_of_loops_wait_for_it():
 
 
 def test_an_event_has_no_timestamps_here(busy):
-    event = zeusm.IPCEventHandle.open(busy().ipc_handle())
+    handle = busy().ipc_handle()
+    event = zeusm.IPCEventHandle.open(handle)
     assert event.wait()
-    with pytest.raises(zeusm.LevelZeroError, match="another process's"):
-        _ = event.duration
+    for each in (event, zeusm.IPCEventHandle.open(handle)):
+        assert each.is_complete
+        for name in ("duration", "profiling_info_start", "profiling_info_submit"):
+            with pytest.raises(zeusm.LevelZeroError, match="another process's"):
+                getattr(each, name)
 
 
 def test_handles_are_sent_by_any_means(busy):
@@ -279,6 +283,41 @@ def test_a_process_that_executes_another_program_has_ended():
         with pytest.raises(zm.IPCError, match="has ended"):
             event.wait(timeout=120)
         assert producer.process.poll() is None
+
+
+def test_ctrl_c_ends_the_wait_at_the_exit():
+    """Another process's operation may not end, as that of a stopped one."""
+    program = """
+        import os, signal, sys, zeusm, zeusm.memory as zm
+        memory = zm.MemoryUSMDevice(64)
+        print(memory.memset(0), flush=True)
+        event = zeusm.IPCEventHandle.open(bytes.fromhex(input()))
+        os.kill(int(sys.argv[1]), signal.SIGSTOP)
+        operation = memory.memset_async(1, depends=event)
+        print(operation.is_complete, flush=True)
+    """
+
+    def attempt(turns):
+        with Producer(LARGE, turns) as producer:
+            assert producer.receive()
+            command = [sys.executable, "-c", textwrap.dedent(program)]
+            command.append(str(producer.process.pid))
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            with subprocess.Popen(command, text=True, **pipes) as consumer:
+                assert consumer.stdout.readline() == "None\n"
+                consumer.stdin.write(producer.request().hex() + "\n")
+                consumer.stdin.flush()
+                if consumer.stdout.readline() != "False\n":
+                    return False
+                with pytest.raises(subprocess.TimeoutExpired):
+                    consumer.wait(timeout=0.5)
+                consumer.send_signal(signal.SIGINT)
+                _, errors = consumer.communicate(timeout=120)
+        assert consumer.returncode == 0
+        assert "KeyboardInterrupt" in errors
+        return True
+
+    in_time(attempt)
 
 
 def test_the_exit_of_a_process_is_the_end_of_its_operations():

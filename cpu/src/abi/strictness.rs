@@ -10,7 +10,7 @@ const STRICT: &str = "ZEUSM_CPU_STRICT";
 
 /// Whether arguments are checked by the letter of the specification. Otherwise the runtime tolerates what Intel's driver
 /// does, since programs rely on it: structures without `stype`, kernel arguments of another size than declared, fills with
-/// any pattern, page sizes and mappings of nothing, queries for memory of another context, and modules that are destroyed
+/// any pattern, page sizes and mappings of nothing, queries for null and for memory of another context, and modules that are destroyed
 /// before their kernels.
 pub fn is_strict() -> bool {
     static IS_STRICT: Lazy<bool> = Lazy::new();

@@ -1,13 +1,14 @@
 //! The reclaimer: a thread that drops the operands of complete operations, also if the program never waits for their events.
 //! Before the interpreter exits, it waits for the operations in flight.
 
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use pyo3::prelude::*;
 
+use super::wait::SLICE;
 use crate::interpreter::detach;
 use zeusm::Queue;
 use zeusm_process::{Condvar, Local, Mutex};
@@ -70,19 +71,28 @@ pub(crate) fn reclaim(py: Python<'_>) {
 }
 
 /// At the exit of the interpreter, waits for all operations in flight, and drops their operands.
-pub(crate) fn drain(py: Python<'_>) {
-    detach(py, || {
+///
+/// # Errors
+/// The exception of a signal handler. What is in flight then, and its operands, stay as they are.
+pub(crate) fn drain(py: Python<'_>) -> PyResult<()> {
+    let queues = detach(py, || {
         EXITING.store(true, Ordering::Relaxed);
         let reclaimer = RECLAIMER.get_or_default();
         let State { queues, thread } = mem::take(&mut *reclaimer.state.lock());
         reclaimer.changed.notify_all();
         // The panic hook has reported a panic of the thread.
         let _ = thread.map(JoinHandle::join);
-        for queue in queues {
-            // The wait fails on a lost device, which executes no operations any more.
-            let _ = queue.wait();
-        }
+        // The drop of a queue waits for its operations.
+        ManuallyDrop::new(queues)
     });
+    for queue in &*queues {
+        // The wait fails on a lost device, which executes no operations any more.
+        while let Ok(false) = detach(py, || queue.wait_timeout(Some(SLICE))) {
+            py.check_signals()?;
+        }
+    }
+    detach(py, || drop(ManuallyDrop::into_inner(queues)));
+    Ok(())
 }
 
 impl Reclaimer {
