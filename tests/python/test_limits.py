@@ -98,6 +98,7 @@ ROWS = {
     "dpnp in the child of a fork": "test_fork.py::test_the_row_of_dpnp_in_a_child_is_not_obsolete",
     "Intel MPI's collectives": ABSENT,
     "Intel MPI's `Allreduce`": ABSENT,
+    "with three ranks or more of Intel MPI": RACE,
     "with `zeusm check`, Intel MPI": ABSENT,
     "oneCCL's C API": ABSENT,
     "collectives in a group of oneCCL": ABSENT,
