@@ -115,9 +115,7 @@ impl Runtime {
             }),
         }
     }
-}
 
-impl Runtime {
     /// From now on, a fork of this process or its children waits for kernels of the CPU runtime in flight only if it is
     /// [announced](Self::announce_fork); by default each one does, so that its child can run kernels.
     ///

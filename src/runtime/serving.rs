@@ -189,13 +189,8 @@ impl Runtime {
     /// # Errors
     /// [`Error::NoDevice`] when there is none.
     pub fn default_device(&self) -> Result<Device> {
-        self.devices()
-            .first()
-            .cloned()
-            .ok_or_else(|| Error::NoDevice {
-                library: self.path().display().to_string(),
-                reason: "no GPU or CPU device".to_owned(),
-            })
+        let hardware = self.hardware()?;
+        Ok(hardware.devices[0].clone()) // There is at least one.
     }
 }
 
