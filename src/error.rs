@@ -1,10 +1,11 @@
 //! The errors of this crate: each has the operation, its arguments and the result.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use level_zero_sys as sys;
+use zeusm_process::Bytes;
 use zeusm_process::memory::Bound;
 use zeusm_process::variables::InvalidVariable;
 
@@ -156,9 +157,12 @@ pub enum Error {
     },
     /// Memory could not be allocated.
     #[error(
-        "cannot allocate {size} bytes of {kind} USM (alignment {alignment}) on {device}, whose largest allocation \
-         is {limit} bytes{}: {cause}",
-        bounded(.bounds)
+        "cannot allocate {} of {kind} USM{} on {device}\n  {cause}\n  the device's largest allocation: {}{}{}",
+        bytes(.size),
+        aligned(.alignment),
+        Bytes(*.limit),
+        lines(.bounds),
+        lines(&self.remedy())
     )]
     Allocation {
         /// The kind of memory.
@@ -180,7 +184,7 @@ pub enum Error {
         cause: Box<Error>,
     },
     /// The size is more than the machine or the device has. The driver was not called; the result is the one for this case.
-    #[error("{size} bytes are more than the {of}, {limit} bytes: ZE_RESULT_ERROR_UNSUPPORTED_SIZE")]
+    #[error("{} are more than the {of}, {}: ZE_RESULT_ERROR_UNSUPPORTED_SIZE", bytes(.size), Bytes(*.limit))]
     TooLarge {
         /// The requested size in bytes.
         size: usize,
@@ -192,8 +196,10 @@ pub enum Error {
     /// This process would hold more of the device's memory than the device has, or than the limit that was set. The driver was not
     /// called; the result is the one for this case.
     #[error(
-        "{size} more bytes exceed the {of}, {limit} bytes, of which this process holds {held}: free memory, return what pools \
-         hold, or choose another limit: ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY"
+        "{} more exceed the {of}, {}, of which this process holds {}: ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
+        Bytes(*.size),
+        Bytes(*.limit),
+        Bytes(*.held)
     )]
     DeviceLimit {
         /// The size in bytes.
@@ -208,8 +214,10 @@ pub enum Error {
     /// The device has less free memory, whichever processes hold the rest. The driver was not called; the result is the one for this
     /// case.
     #[error(
-        "{size} more bytes exceed what is free of the device's memory, {free} bytes; this process holds {held}: free memory, return \
-         what pools hold, or end other processes that use the device: ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY"
+        "{} more exceed what is free of the device's memory, {}; this process holds {}: ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
+        Bytes(*.size),
+        Bytes(*.free),
+        Bytes(*.held)
     )]
     DeviceFull {
         /// The size in bytes.
@@ -278,8 +286,11 @@ pub enum Error {
     },
     /// A pool could not allocate, even after it returned its free memory to the provider.
     #[error(
-        "the pool, with {used_bytes} bytes in use of {total_bytes} held{}, cannot allocate {size} bytes: {cause}",
-        limited(.limit)
+        "the pool holds {}, of which {} are in use{}: it cannot allocate {}\n  {cause}",
+        bytes(.total_bytes),
+        bytes(.used_bytes),
+        limited(.limit),
+        bytes(.size)
     )]
     Pool {
         /// The requested size in bytes.
@@ -295,7 +306,9 @@ pub enum Error {
     },
     /// The pool's limit does not allow so many bytes.
     #[error(
-        "{size} bytes more than the {held} held would exceed {}",
+        "{} more than the {} held would exceed {}",
+        bytes(.size),
+        bytes(.held),
         exceeded(*.limit)
     )]
     PoolLimit {
@@ -414,6 +427,27 @@ impl Error {
         }
     }
 
+    /// What to do about memory that could not be allocated, which is the last line of the message.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Allocation { cause, .. } | Self::Pool { cause, .. } => cause.remedy(),
+            Self::TooLarge { .. } => {
+                Some("work in smaller parts: no free of memory makes room for so much")
+            }
+            Self::DeviceLimit { .. } => {
+                Some("free memory, return what pools hold (trim), or choose another limit")
+            }
+            Self::DeviceFull { .. } => Some(
+                "free memory, return what pools hold (trim), or end other processes that use the device",
+            ),
+            Self::PoolLimit { .. } => Some("free blocks of the pool, or give it a higher limit"),
+            Self::TooManyMappings { .. } => Some("free memory, or raise vm.max_map_count"),
+            _ if self.is_out_of_memory() => Some("free memory, or return what pools hold (trim)"),
+            _ => None,
+        }
+    }
+
     /// Whether the host or the device is out of memory.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
@@ -433,13 +467,29 @@ fn code(result: &sys::ze_result_t) -> String {
         .map_or_else(|| format!("result {:#x}", result.0), str::to_owned)
 }
 
-fn bounded(bounds: &[Bound]) -> String {
-    bounds.iter().map(|bound| format!("; {bound}")).collect()
+/// Each on a line of its own, behind what the message begins with.
+fn lines<'a, T: fmt::Display + 'a>(items: impl IntoIterator<Item = &'a T>) -> String {
+    items
+        .into_iter()
+        .map(|item| format!("\n  {item}"))
+        .collect()
+}
+
+fn bytes(size: &usize) -> Bytes {
+    Bytes(*size as u64)
+}
+
+/// Zero leaves it to the runtime.
+fn aligned(alignment: &usize) -> String {
+    match alignment {
+        0 => String::new(),
+        alignment => format!(" (alignment {alignment})"),
+    }
 }
 
 fn limited(limit: &Option<usize>) -> String {
     limit.map_or_else(String::new, |limit| {
-        format!(" (at most {limit} may be held)")
+        format!(", and may hold {}", bytes(&limit))
     })
 }
 
@@ -447,7 +497,7 @@ fn limited(limit: &Option<usize>) -> String {
 fn exceeded(limit: usize) -> String {
     match limit {
         usize::MAX => "what can be addressed".to_owned(),
-        limit => format!("the pool's limit of {limit} bytes"),
+        limit => format!("the pool's limit of {}", bytes(&limit)),
     }
 }
 

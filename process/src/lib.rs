@@ -11,7 +11,7 @@
 //! - [`ForkLock`]: a lock of a table that children inherit, which the forking thread holds during the fork, so that the child
 //!   finds it unlocked and the table consistent.
 //!
-//! [`memory`] says how much memory the process may use. On Linux there are also [`OwnDescriptor`], a descriptor that the program
+//! [`memory`] says how much memory the process may use, and messages show [`Bytes`]. On Linux there are also [`OwnDescriptor`], a descriptor that the program
 //! may have closed, [`boot_id`] and [`maps`].
 //!
 //! Inherited values of all kinds are leaked in the child, with their locks, threads and handles.
@@ -23,6 +23,7 @@ pub mod fork;
 
 #[cfg(target_os = "linux")]
 mod boot;
+mod bytes;
 #[cfg(target_os = "linux")]
 mod descriptor;
 mod fork_safe;
@@ -50,6 +51,7 @@ pub mod variables;
 
 #[cfg(target_os = "linux")]
 pub use boot::boot_id;
+pub use bytes::Bytes;
 #[cfg(target_os = "linux")]
 pub use descriptor::{FIRST_DESCRIPTOR, FileId, OwnDescriptor, OwnFile, duplicate, inode};
 pub use fork::{AtFork, ForkLock, register};

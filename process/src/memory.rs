@@ -4,6 +4,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::bytes::Bytes;
+
 /// What a process may use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
@@ -215,11 +217,9 @@ impl Bound {
 
 impl fmt::Display for Bound {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, limit, free } = self;
-        write!(
-            formatter,
-            "{what} to {limit} bytes, of which {free} are free"
-        )
+        let Self { what, limit, free } = *self;
+        let (limit, free) = (Bytes(limit), Bytes(free));
+        write!(formatter, "{what} to {limit}, of which {free} are free")
     }
 }
 

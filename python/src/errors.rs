@@ -145,12 +145,15 @@ impl From<Closed> for PyErr {
 
 impl IntoException for Error {
     fn into_exception(self) -> PyErr {
-        let message = format!("{self}");
+        let (message, remedy) = (self.to_string(), self.remedy());
         match self {
             error if error.is_of_producer() => IPCError::new_err(message),
             Error::Allocation { cause, holders, .. } => {
                 let holders = attach(|py| stacks::describe(py, &holders));
-                let failure = USMAllocationError::new_err(format!("{message}{holders}"));
+                // What to do comes last.
+                let facts = remedy.and_then(|remedy| message.rfind(&format!("\n  {remedy}")));
+                let (facts, remedy) = message.split_at(facts.unwrap_or(message.len()));
+                let failure = USMAllocationError::new_err(format!("{facts}{holders}{remedy}"));
                 match raised(*cause) {
                     None => failure,
                     Some(raised) => attach(|py| {

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::interpreter::{function, intern};
 use zeusm::history::{self, Holder, StackScope};
-use zeusm_process::{Local, Mutex};
+use zeusm_process::{Bytes, Local, Mutex};
 
 /// The most frames of a stack; the outermost ones of a deeper stack are left out.
 const MOST_FRAMES: usize = 64;
@@ -332,16 +332,16 @@ impl Frame {
     }
 }
 
-/// The end of an error's message, with the stacks that hold the most memory; empty without any.
+/// Lines of an error's message, with the stacks that hold the most memory; empty without any.
 pub(crate) fn describe(py: Python<'_>, holders: &[Holder]) -> String {
     let mut text = String::new();
+    if !holders.is_empty() {
+        text.push_str(
+            "\n  most of the memory that was allocated there since the history began is held by",
+        );
+    }
     let table = current();
     for holder in holders {
-        let lead = if text.is_empty() {
-            "; most of the memory that was allocated there since the history began is held by"
-        } else {
-            ";"
-        };
         let frames = match (&table, holder.stack) {
             (Some(table), Some(stack)) => table.innermost(py, stack),
             _ => Vec::new(),
@@ -352,9 +352,9 @@ pub(crate) fn describe(py: Python<'_>, holders: &[Holder]) -> String {
         } else {
             frames.join(" < ")
         };
-        let Holder { bytes, blocks, .. } = holder;
+        let (bytes, blocks) = (Bytes(holder.bytes as u64), holder.blocks);
         // Writing to a string cannot fail.
-        let _ = write!(text, "{lead} {place}: {bytes} bytes in {blocks} blocks");
+        let _ = write!(text, "\n    {place}: {bytes} in {blocks} blocks");
     }
     text
 }

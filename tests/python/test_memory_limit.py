@@ -113,14 +113,20 @@ zm.set_memory_limit(None, 10 * MIB)
 kept = zm.MemoryUSMShared(4 * MIB, pool=False)
 message = refusal(7 * MIB, pool=False)
 for part in (
-    f"cannot allocate {7 * MIB} bytes of device USM",
+    f"cannot allocate 7 MiB ({7 * MIB} bytes) of device USM",
     str(kept.sycl_device.name),
-    f"{10 * MIB} bytes, of which this process holds {4 * MIB}",
-    "free memory",
+    f"10 MiB ({10 * MIB} bytes), of which this process holds 4 MiB ({4 * MIB} bytes)",
     "set_memory_limit",
     "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
 ):
     assert part in message, (part, message)
+# What to do comes last, also behind who holds the most.
+with zm.record_history():
+    hoard = zm.MemoryUSMShared(5 * MIB, pool=False)
+    *facts, holder, remedy = refusal(7 * MIB, pool=False).splitlines()
+assert "5 MiB (5242880 bytes) in 1 blocks" in holder
+assert remedy.startswith("  free memory") and remedy not in facts
+del hoard
 # Below what is held, and without a limit.
 zm.set_memory_limit(None, 0)
 assert left() == 0 and refusal(1, pool=False) and refusal(1)

@@ -267,7 +267,7 @@ class TestFailures:
                 0 if address == second else 1 for address in tree[name]["address"]
             ]
         tree["failures"][0]["message"] = (
-            "1048576 bytes more than the 614400 held would exceed the pool's limit of 1536000 bytes"
+            "1 MiB (1048576 bytes) more than the 600 KiB (614400 bytes) held would exceed the pool's limit of 1.5 MiB (1536000 bytes)"
         )
         found = replay(parse(tree))
         way = remedy(found, found.history.failures[0])

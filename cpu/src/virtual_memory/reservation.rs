@@ -106,8 +106,8 @@ fn protection(access: Attribute) -> ZeResult<ProtFlags> {
 /// `zeVirtualMemMap`, inside a reservation, where nothing is mapped.
 ///
 /// # Errors
-/// Those of [`protection`]; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a reservation or mapped already,
-/// `ZE_RESULT_ERROR_INVALID_SIZE` for more than the memory has.
+/// `ZE_RESULT_ERROR_INVALID_ENUMERATION` for an access that is none; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for pages outside of a
+/// reservation or mapped already, `ZE_RESULT_ERROR_INVALID_SIZE` for more than the memory has.
 pub fn map(
     context: Arc<Context>,
     pointer: *const c_void,

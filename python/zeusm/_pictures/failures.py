@@ -74,7 +74,8 @@ def remedy(replay: Replay, failure: Failure) -> Remedy | None:
 def excess(failure: Failure) -> tuple[int, int] | None:
     """The limit of the pool, and the bytes above it, where the limit refused: the message says so, and no field does."""
     found = re.search(
-        r"(\d{1,19}) bytes more than the (\d{1,19}) held would exceed .* limit of (\d{1,19})",
+        r"(\d{1,19}) bytes\)? more than the (?:[\d.]+ \wiB \()?(\d{1,19}) bytes\)? held would exceed .* limit of "
+        r"(?:[\d.]+ \wiB \()?(\d{1,19}) bytes",
         failure.message,
     )
     if found is None:
