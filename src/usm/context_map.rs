@@ -86,12 +86,15 @@ pub fn held() -> Vec<HeldSlab> {
     let mut held = pool::slabs();
     let table = REGISTERED.read();
     let unpooled = table.iter().filter(|(_, found)| found.is_unpooled);
-    held.extend(unpooled.map(|(&base, found)| HeldSlab {
-        range: base..found.end,
-        place: found.place,
-        block_size: 0,
-        used_bytes: found.end - base,
-        blocks: vec![base..found.end],
+    held.extend(unpooled.map(|(&base, found)| {
+        let block = base..found.end;
+        HeldSlab {
+            range: block.clone(),
+            place: found.place,
+            block_size: 0,
+            used_bytes: block.len(),
+            blocks: vec![block],
+        }
     }));
     held
 }

@@ -66,7 +66,7 @@ impl PyMemory {
     fn view_at_once(&self, py: Python<'_>, flags: c_int) -> Option<usize> {
         let is_at_rest =
             flags == ffi::PyBUF_FULL_RO && self.kind.is_host_accessible() && self.is_at_rest();
-        (is_at_rest && self.views.acquire(py, &self.pins).is_ok()).then(|| self.address)
+        (is_at_rest && self.views.acquire(py, &self.pins).is_ok()).then_some(self.address)
     }
 }
 
