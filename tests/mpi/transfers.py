@@ -83,7 +83,7 @@ def messages(size, dtype, offset):
 
     collected = place(np.zeros(RANKS * size, dtype), offset)
     WORLD.Gather(mine, collected, root)
-    check(collected, np.concatenate(each) * (RANK == root), "gather", *what)
+    check(collected, np.concatenate(each) * (root == RANK), "gather", *what)
 
     parts = place(
         np.concatenate([values(RANK + rank, size, dtype) for rank in range(RANKS)]), offset
