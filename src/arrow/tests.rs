@@ -88,6 +88,22 @@ fn what_is_no_array_of_numbers_is_refused() {
             refusal(|_, it| it.array.dictionary = some.cast()),
             "dictionary",
         ),
+        (
+            refusal(|schema, _| schema.format = ptr::null()),
+            "used before",
+        ),
+        (refusal(|it, _| it.dictionary = some.cast()), "dictionary"),
+        (
+            refusal(|_, it| it.array.buffers = ptr::null_mut()),
+            "two buffers",
+        ),
+        (
+            refusal(|_, it| {
+                // SAFETY: `export` made two buffers.
+                unsafe { *it.array.buffers.add(1) = ptr::null() };
+            }),
+            "outside",
+        ),
         (refusal(|_, it| it.array.null_count = 2), "is 2"),
         (refusal(|_, it| it.array.n_buffers = 3), "two buffers"),
         (refusal(|_, it| it.array.n_children = 1), "children"),

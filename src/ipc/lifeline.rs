@@ -50,9 +50,8 @@ fn fail_at_end(token: Token, mut lifeline: PipeReader) {
     {}
     // Once the process is known to have ended, whatever it has signalled is visible.
     exit::inside(|| {
-        let Some(watched) = WATCHED.get() else { return };
         // Events that are opened later start another thread.
-        let events = watched.lock().remove(&token);
+        let events = WATCHED.get_or_default().lock().remove(&token);
         for event in events.iter().flatten().filter_map(Weak::upgrade) {
             event.fail();
         }

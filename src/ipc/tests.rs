@@ -11,6 +11,7 @@ use super::driver::{self, DriverHandle, Subject};
 use super::driver_descriptor::DriverDescriptor;
 use super::handle::Key;
 use super::identity::is_trusted;
+use super::socket::check_client;
 use super::{Error, IpcHandle, exports};
 use crate::pool::{Options, Pool};
 use crate::usm::{Allocation, LevelZeroProvider, UsmKind};
@@ -19,6 +20,27 @@ use crate::{Context, Runtime};
 fn kinds() -> impl Strategy<Value = Subject> {
     let kinds = [UsmKind::Host, UsmKind::Device, UsmKind::Shared];
     prop::sample::select(kinds.map(Subject::Memory).to_vec())
+}
+
+#[test]
+fn a_server_answers_its_own_user_and_root() {
+    let [root, one, other] = [0, 1, 2].map(rustix::process::Uid::from_raw);
+    for (client, is_answered) in [(one, true), (root, true), (other, false)] {
+        assert_eq!(check_client(one, client).is_ok(), is_answered);
+    }
+}
+
+#[test]
+fn what_no_handle_can_name_is_refused() {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let memory = Allocation::new(&context, &device, UsmKind::Host, 100, 0).unwrap();
+    for (start, end) in [(0, 101), (3, 2)] {
+        let refused = IpcHandle::new(&memory, start..end);
+        assert!(matches!(refused, Err(Error::Range { .. })));
+    }
+    let empty = IpcHandle::new(&memory, 5..5);
+    assert!(matches!(empty, Err(Error::NothingToShare(_))));
 }
 
 prop_compose! {

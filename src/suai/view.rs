@@ -384,9 +384,7 @@ impl Layout {
         let mut step = self.itemsize().cast_signed();
         for axis in axes.iter().rev() {
             let downward = stride(axis) < 0;
-            if let Some(packed) = packed_strides.get_mut(*axis) {
-                *packed = if downward { -step } else { step };
-            }
+            packed_strides[*axis] = if downward { -step } else { step };
             let size = size(axis).cast_signed();
             if downward && self.elements() != 0 {
                 packed_first += step * (size - 1);

@@ -87,7 +87,11 @@ fn a_failure_names_the_memory_and_the_pools_figures() {
     let pool = Pool::new(provider, options);
     let error = Allocation::in_pool(&pool, 5 << 20, 0).unwrap_err();
     let message = error.to_string();
-    for part in ["device USM", device.name(), "limit of 1 MiB (1048576 bytes)"] {
+    for part in [
+        "device USM",
+        device.name(),
+        "limit of 1 MiB (1048576 bytes)",
+    ] {
         assert!(message.contains(part), "{part:?} in {message}");
     }
     let error = Allocation::in_pool(&pool, 64, 3).unwrap_err();

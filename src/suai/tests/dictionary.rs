@@ -100,6 +100,7 @@ fn a_view_starts_at_the_lowest_element() {
     let array = read(&fields(&[3, 2], Some(&[-2, 1]), 10));
     assert_eq!(array.start(), 0x10_0000 + (10 - 4) * 4);
     assert_eq!(array.layout.extent().len(), 6 * 4);
+    assert_eq!(read(&fields(&[0], None, 3)).start(), 0x10_0000);
 }
 
 #[test]
@@ -127,4 +128,14 @@ fn descr_must_have_the_size_in_typestr() {
     };
     assert_eq!(Interface::read(&with("|V16")), Err(wrong));
     assert_eq!(read(&with("<f4")).element.format().unwrap(), "f");
+    let padding = RecordField {
+        name: String::new(),
+        element: ElementType::Item("|V4".parse().unwrap()),
+        shape: vec![],
+    };
+    let unnamed = Fields {
+        descr: Some(Record::new(vec![padding]).unwrap()),
+        ..with("|V4")
+    };
+    assert!(matches!(read(&unnamed).element, ElementType::Item(_)));
 }

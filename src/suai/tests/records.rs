@@ -31,6 +31,8 @@ fn nested_padded_and_array_fields() {
     ])
     .unwrap();
     assert_eq!(outer.size(), 8 + 6 * 8);
+    assert_eq!(outer.find("at").unwrap().0, 8);
+    assert_eq!(outer.find(""), None, "padding has no name");
     assert_eq!(outer.format().unwrap(), "T{=B:id:7x(2,3)T{<f:x:>f:y:}:at:}");
 }
 
@@ -102,6 +104,8 @@ fn a_field_is_at_a_distance_in_bytes() {
             "{outside:?}"
         );
     }
+    let overflow = records.field(0, &[usize::MAX / 2], 4);
+    assert!(matches!(overflow, Err(Error::ShapeOverflow { .. })));
     let deep = Layout::new(&[1; 64], None, 0, 8).unwrap();
     assert_eq!(deep.field(0, &[2], 4), Err(Error::TooManyDimensions(65)));
 }

@@ -154,6 +154,21 @@ fn slices_need_a_pitch_that_is_a_multiple_of_the_rows_pitch() {
     }
 }
 
+/// Level Zero's regions have sizes and pitches of 32 bits.
+#[test]
+fn dimensions_beyond_32_bits_are_in_no_region() {
+    const LARGE: i64 = 1 << 32;
+    for (shape, strides, count) in [
+        (&[2, 5][..], &[LARGE, 1][..], 2),
+        (&[3, 2, 5], &[LARGE, 8, 1], 3),
+        (&[LARGE, 5], &[8, 1], LARGE as usize),
+        (&[LARGE, 2, 5], &[24, 8, 1], LARGE as usize),
+    ] {
+        let layout = Layout::new(shape, Some(strides), 0, 1).unwrap();
+        assert_eq!(layout.regions().len(), count, "{shape:?} {strides:?}");
+    }
+}
+
 #[test]
 fn the_stride_of_a_dimension_of_one_element_is_irrelevant() {
     let layout = Layout::new(&[2, 1, 3], Some(&[3, 77, 1]), 0, 1).unwrap();
