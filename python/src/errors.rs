@@ -145,7 +145,7 @@ impl From<Closed> for PyErr {
 
 impl IntoException for Error {
     fn into_exception(self) -> PyErr {
-        let (message, remedy) = (self.to_string(), self.remedy());
+        let (message, remedy) = (format!("{self}"), self.remedy());
         match self {
             error if error.is_of_producer() => IPCError::new_err(message),
             Error::Allocation { cause, holders, .. } => {
