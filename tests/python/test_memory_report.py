@@ -21,6 +21,7 @@ from zeusm._pictures.file import HistoryError, load, parse
 from zeusm._pictures.moments import moment
 from zeusm._pictures.page import page
 from zeusm._pictures.replay import replay
+from zeusm._pictures.summary import summary
 from zeusm._pictures.text import size
 
 pytestmark = pytest.mark.once
@@ -50,7 +51,7 @@ def save(tmp_path):
 
 
 @pytest.mark.parametrize("path", [".", "/", "", ".."])
-@pytest.mark.parametrize("action", [["report"], ["export", "--to", "perfetto"]])
+@pytest.mark.parametrize("action", [["report"], ["summary"], ["export", "--to", "perfetto"]])
 def test_a_folder_is_no_history(action, path):
     done = zeusm(*action, path)
     assert done.returncode == 2
@@ -135,6 +136,18 @@ def test_the_peak(tree):
     text = html.unescape(page(found))
     assert f"<dt>Peak in use</dt><dd>{size(most)}</dd>" in text
     assert f"{size(levels[-1])} in " in text
+    # In text, the kinds of memory and the frames below each sum up to their parents.
+    lines = list(summary(found))
+    assert f"{'Peak in use:':33}{size(most)}" in lines
+    kinds = {}
+    for (_, kind), held in by_stack.items():
+        kinds[tree["kinds"][kind]] = kinds.get(tree["kinds"][kind], 0) + held
+    shown = [line.split() for line in lines if re.match(r" +[\d.e+]+ \wi?B? +[\d.]+%", line)]
+    for kind, held in kinds.items():
+        if held >= most / 100:
+            assert [*size(held).split(), f"{held / most:.1%}"] in [
+                line[:3] for line in shown if line[-1] == kind
+            ]
 
 
 def test_blocks_from_before_the_recording():
@@ -321,6 +334,9 @@ def test_the_command(save, name):
     other = path.with_name("other.html")
     assert zeusm("report", path, "-o", other).returncode == 0
     assert other.read_bytes() == output.read_bytes()
+    text = zeusm("summary", path)
+    assert (text.returncode, text.stderr) == (0, "")
+    assert text.stdout.splitlines() == "\n".join(summary(replay(load(path)))).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -464,6 +480,7 @@ def outputs(found):
     from zeusm._pictures import flamegraph, perfetto, pytorch
 
     page(found)
+    list(summary(found))
     list(perfetto.trace(found))
     pytorch.snapshot(found)
     flamegraph.picture(found, found.end, "the end")

@@ -32,8 +32,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the moment of a flame graph; by default the end",
     )
     export.set_defaults(action=write_export)
-    for action in (report, export):
+    about = "Print the figures of the recording, who held the memory at the peak, and what failed."
+    text = actions.add_parser("summary", help=about, description=about)
+    text.set_defaults(action=print_summary)
+    for action in (report, export, text):
         action.add_argument("history", metavar="HISTORY", type=Path, help="the file of the history")
+    for action in (report, export):
         action.add_argument(
             "-o", "--output", metavar="FILE", type=Path, help="by default beside the history"
         )
@@ -61,16 +65,25 @@ def call(options: Namespace) -> int:
                 f"{dropped} {what} were dropped, the oldest first (max_events of record_history())"
             )
             print(f"zeusm {NAME}: {note}", file=sys.stderr)
-    print(f"wrote {options.output}")
+    if options.action is not print_summary:
+        print(f"wrote {options.output}")
     return 0
 
 
 def read(options: Namespace) -> None:
     options.tree = load(options.history)
+    if options.action is print_summary:
+        return
     # Only a path with a name can be loaded, so there is a name beside it.
     options.output = options.output or beside(options)
     if options.output.exists() and options.output.samefile(options.history):
         raise HistoryError("the output would overwrite the history: give it another name by -o")
+
+
+def print_summary(options: Namespace) -> None:
+    from zeusm._pictures.summary import summary
+
+    print(*summary(options.found), sep="\n")
 
 
 def write_report(options: Namespace) -> None:

@@ -65,8 +65,8 @@ def folded(replay: Replay, row: int) -> list[str]:
     return lines
 
 
-def picture(replay: Replay, row: int, when: str) -> str:
-    """The SVG, with the outermost frames on top."""
+def tree(replay: Replay, row: int) -> tuple[Node, int]:
+    """The frames below the kind of memory, and how deep they are."""
     root = Node()
     depth = 1
     for names, held, blocks in paths(replay, row):
@@ -77,6 +77,12 @@ def picture(replay: Replay, row: int, when: str) -> str:
             node.size += held
             node.blocks += blocks
         depth = max(depth, len(names) + 1)
+    return root, depth
+
+
+def picture(replay: Replay, row: int, when: str) -> str:
+    """The SVG, with the outermost frames on top."""
+    root, depth = tree(replay, row)
     height = TOP + depth * LINE + MARGIN
     title = f"{size(root.size)} in {count(root.blocks, 'block')} live at {when}"
     boxes = "\n".join(draw(root)) if root.size else ""

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from zeusm._pictures import summary
 from zeusm._pictures.failures import Remedy, remedy
 from zeusm._pictures.file import History
 from zeusm._pictures.moments import Holder, Moment, moment
-from zeusm._pictures.replay import Replay, live_at
+from zeusm._pictures.replay import Replay
 from zeusm._pictures.text import NO_STACK, count, duration, frames, head, size
 
 #: Rows of a table, failures that are explained, and their stacks, at most; the page says how many more there are.
@@ -48,26 +49,9 @@ def stack(history: History, number: int) -> str:
 
 def figures(replay: Replay) -> str:
     """The figures of the whole recording."""
-    history = replay.history
-    events = history.events
-    most, end = moment(replay, replay.peaks[None]), moment(replay, replay.end)
-    held = sum(region.size for region in live_at(replay.regions, replay.end))
-    hits, misses = events.hit.count(1), events.hit.count(0)
-    served = f"{hits / (hits + misses):.1%}" if hits + misses else "none"
-    span = duration(replay.time[-1] - replay.time[0]) if replay.rows else "0 ns"
-    entries = {
-        "Peak in use": f"{size(most.size)}",
-        "At the peak": count(most.blocks, "block"),
-        "In use at the end": f"{size(end.size)}",
-        "Held from the driver at the end": f"{size(held)}",
-        "Events": f"{replay.rows:,}",
-        "Duration": span,
-        "Served by the pool": served,
-        "Failed allocations": f"{len(history.failures):,}",
-    }
     return "\n".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-        for name, value in entries.items()
+        for name, value in summary.figures(replay).items()
     )
 
 
