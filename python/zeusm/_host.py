@@ -33,6 +33,28 @@ def view_or_copy(array: Any, dtype: Any, copy: bool | None) -> Any:
     return view.astype(wanted, copy=copy is True)
 
 
+def shown(array: Any) -> str:
+    """The elements as NumPy shows them; of a long array, what is not shown is not copied."""
+    options = numpy.get_printoptions()
+    threshold, count = options["threshold"], options["edgeitems"]
+    if array.size <= threshold:
+        elements = array.copy_to_host()
+    else:
+        elements, threshold = ends(array, 0, count), 0
+    return numpy.array2string(elements, separator=", ", threshold=threshold)
+
+
+def ends(array: Any, axis: int, count: int) -> Any:
+    """Along each axis from `axis` on the first elements and the last ones, with one between them for all that are left out."""
+    if axis == array.ndim:
+        return array.copy_to_host()
+    if array.shape[axis] <= 2 * count + 1:
+        return ends(array, axis + 1, count)
+    before = (slice(None),) * axis
+    parts = [array[(*before, part)] for part in (slice(count + 1), slice(-count, None))]
+    return numpy.concatenate([ends(part, axis + 1, count) for part in parts], axis)
+
+
 def read(array: Any, destination: Any) -> Any:
     """Copy the array to a new NumPy array, or to `destination`, and return that."""
     to = None if destination is None else writable(destination, array)

@@ -206,6 +206,11 @@ fn call<'py>(
     module.bind(py).call_method1(function, arguments)
 }
 
+/// The elements as NumPy shows them.
+pub(super) fn shown(array: &Bound<'_, UsmArray>) -> PyResult<String> {
+    call(array.py(), "shown", (array,))?.extract()
+}
+
 /// Copies the array to a new NumPy array, or to `destination`.
 pub(super) fn read<'py>(
     array: &Bound<'py, UsmArray>,

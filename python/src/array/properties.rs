@@ -1,15 +1,17 @@
 //! The properties of an array.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyModuleNotFoundError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::class::UsmArray;
-use crate::errors::OrRaise;
+use super::host;
+use crate::errors::{LevelZeroError, OrRaise};
 use crate::getters::getters;
 use crate::interpreter::{intern, size_alone};
 use crate::memory::PyMemory;
 use crate::parse::dtype;
+use crate::shown;
 
 #[pymethods]
 impl UsmArray {
@@ -33,12 +35,26 @@ impl UsmArray {
         }
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let memory = self.memory();
+    /// What the array is, and its elements as NumPy shows them, if it is there and has their type.
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let (py, array) = (slf.py(), slf.get());
+        let memory = array.memory();
+        let is_absent = |error: &PyErr| {
+            error.is_instance_of::<PyModuleNotFoundError>(py)
+                || error.is_instance_of::<PyTypeError>(py)
+        };
+        let elements = match dtype::object(py, &array.element).and_then(|_| host::shown(slf)) {
+            Ok(elements) => format!(":\n{elements}"),
+            Err(error) if is_absent(&error) => String::new(),
+            Err(error) if error.is_instance_of::<LevelZeroError>(py) => {
+                format!(": {}", shown::text(error.value(py))?)
+            }
+            Err(error) => return Err(error),
+        };
         Ok(format!(
-            "<zeusm array of shape {} and dtype {}, USM-{} on {}>",
-            self.shape(py)?,
-            dtype::name(&self.element),
+            "<zeusm array of shape {} and dtype {}, USM-{} on {}{elements}>",
+            array.shape(py)?,
+            dtype::name(&array.element),
             memory.kind,
             memory.context_device().device()
         ))
