@@ -60,12 +60,17 @@ pub(crate) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// # Errors
 /// `TypeError` for other objects than integers, `ValueError` for an integer out of range.
 pub(crate) fn alignment(object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    integer_or(object, |alignment, is_integer| match is_integer {
-        true => PyValueError::new_err(format!(
-            "alignment must be 0 or a power of two of at most {} bytes, not {alignment}",
-            zeusm::usm::LARGEST_ALIGNMENT
-        )),
-        false => no_integer("alignment", alignment),
+    object.extract::<usize>().explain(object.py(), |error| {
+        if error.is_instance_of::<PyTypeError>(object.py()) {
+            let class = class_name(object);
+            return PyTypeError::new_err(format!("alignment must be an integer, not {class}"));
+        }
+        naming(object, |alignment| {
+            PyValueError::new_err(format!(
+                "alignment must be 0 or a power of two of at most {} bytes, not {alignment}",
+                zeusm::usm::LARGEST_ALIGNMENT
+            ))
+        })
     })
 }
 
@@ -135,12 +140,8 @@ where
 {
     integer_or(value, |value, is_integer| match is_integer {
         true => PyValueError::new_err(format!("{name} is {value}, which is out of range")),
-        false => no_integer(name, value),
+        false => PyTypeError::new_err(format!("{name} must be an integer, not {value}")),
     })
-}
-
-fn no_integer(name: &str, value: &str) -> PyErr {
-    PyTypeError::new_err(format!("{name} must be an integer, not {value}"))
 }
 
 /// An integer, converted to its Rust type.
