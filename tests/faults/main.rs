@@ -15,6 +15,7 @@ mod overlap;
 mod peers;
 mod retries;
 mod script;
+mod suspension;
 mod waits;
 
 use std::io::{self, Write};

@@ -103,6 +103,9 @@ ROWS = {
     "oneCCL's C API": ABSENT,
     "collectives in a group of oneCCL": ABSENT,
     "derived types of Intel MPI": ABSENT,
+    "the first use of zeusm, and the import of dpctl,": (
+        "test_limits.py::test_an_import_of_dpctl_without_proc"
+    ),
     "sub-interpreters": "test_limits.py::test_sub_interpreters",
     "IPC handles of another user": OURS,
     "read-only IPC": RULE,
@@ -127,11 +130,11 @@ def test_each_row_has_a_test_or_a_reason_to_have_none():
 INTEL_OPENCL = {"OCL_ICD_FILENAMES": str(Path(sys.prefix, "lib", "libintelocl.so"))}
 
 
-def has_the_fault(program, *, says="", seconds=20, tries=3, env=None):
+def has_the_fault(program, *, within=(), says="", seconds=20, tries=3, env=None):
     """Whether the program once ends with an error that says so, or does not end."""
     for _ in range(tries):
         try:
-            command = [sys.executable, "-c", program]
+            command = [*within, sys.executable, "-c", program]
             ended = subprocess.run(
                 command, env=env, timeout=seconds, capture_output=True, text=True, check=False
             )
@@ -259,6 +262,15 @@ for _ in range(2):
     assert has_the_fault(program, says="ImportError", env={}), (
         "the row of sub-interpreters in docs/limits.md is obsolete"
     )
+
+
+def test_an_import_of_dpctl_without_proc():
+    apart = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("mount namespaces are not permitted, so /proc cannot be hidden")
+    hidden = [*apart, 'mount -t tmpfs none /proc && exec "$0" "$@"']
+    told = "the row of /proc in docs/limits.md is obsolete"
+    assert has_the_fault("import dpctl", within=hidden, seconds=4, tries=1), told
 
 
 def test_signal_handlers_beside_opencl():
