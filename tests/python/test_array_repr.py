@@ -42,7 +42,7 @@ def test_numpys_options_hold():
 
 def test_what_is_not_shown_is_not_copied():
     array = zeusm.asarray(np.arange(1 << 20), usm_type="device")
-    assert repr(array).endswith("[0, 1, 2, ..., 1048573, 1048574, 1048575]>")
+    assert repr(array).endswith("..., 1048573, 1048574, 1048575]>")
     assert ends(array, 0, 3).tolist() == [0, 1, 2, 3, 1048573, 1048574, 1048575]
 
 
