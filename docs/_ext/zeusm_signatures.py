@@ -14,11 +14,9 @@ STUB = Path(zeusm.__file__).with_name("_zeusm.pyi")
 MEANINGS = {
     "_Integer": "int",
     "_B": "Buffer",
-    "_HasInterface": "SupportsUsmInterface",
-    "_HasCuda": "SupportsCudaInterface",
-    "_HasDlpack": "SupportsDLPack",
     "_Memory": "MemoryUSM",
     "_Advice": "str",
+    "_UsmType": "str",
     "_Index": "index",
     "_Depends": "Event | dpctl.SyclEvent | Iterable | None",
     "EllipsisType": "ellipsis",

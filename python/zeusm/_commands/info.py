@@ -6,7 +6,7 @@ import platform
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import zeusm
 import zeusm.memory as zm
@@ -19,7 +19,7 @@ HELP = "Print the versions, the runtime that serves and why, the devices, their 
 
 #: Packages whose versions matter, if they are installed.
 PACKAGES = ("dpctl", "dpnp", "numba-dpex", "numpy", "numba", "dask", "torch")
-KINDS = ("device", "shared", "host")
+KINDS: tuple[Literal["device", "shared", "host"], ...] = ("device", "shared", "host")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -83,7 +83,7 @@ def device(index: int, name: str) -> dict[str, Any]:
     return {"index": index, "name": name, "free": free, "total": total}
 
 
-def pool(kind: str) -> dict[str, Any]:
+def pool(kind: Literal["device", "shared", "host"]) -> dict[str, Any]:
     """Return the figures of the default pool of a kind, which this process has just made."""
     statistics = zm.get_pool(kind).statistics()
     return {
