@@ -246,7 +246,7 @@ mod tests {
         budget.limit = Some(1000);
         assert!(budget.check(100, own).is_ok());
         let error = budget.check(101, own).unwrap_err().to_string();
-        assert!(error.contains("101 more bytes"), "{error}");
+        assert!(error.contains("101 bytes more"), "{error}");
         assert!(error.contains("1000 bytes, of which this process holds 900"));
         // A limit below what is held.
         budget.limit = Some(1);

@@ -54,7 +54,7 @@ mod tests {
         assert!(at_most(4096, 4096, "memory").is_ok());
         let error = at_most(4097, 4096, "memory").unwrap_err().to_string();
         assert!(
-            error.contains("4097 bytes are more than the memory, 4096 bytes"),
+            error.contains("(4097 bytes) are more than the memory, 4 KiB (4096 bytes)"),
             "{error}"
         );
     }
