@@ -68,7 +68,7 @@ unsafe impl Provider for SlowFree {
     unsafe fn free(&self, address: NonNull<c_void>, size: usize) {
         // The pool's drop frees, too, when no one listens.
         let _ = self.1.send(());
-        thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(50));
         // SAFETY: the caller guarantees what the function requires.
         unsafe { self.0.free(address, size) };
     }
