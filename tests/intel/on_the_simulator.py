@@ -95,7 +95,6 @@ FAILS_ON = {
     "test_threads_shortage.py::": (ONE_GPU, ONE_CONTEXT),
     "test_a_failure_counts_the_memory_that_was_short[True]": ({"lnl"}, "the GPU is integrated"),
     "test_a_failure_counts_the_memory_that_was_short[False]": (MOVING, "the GPU is discrete"),
-    "test_another_context_does_not_know_it": (ONE_GPU, ONE_CONTEXT),
     "test_a_context_that_the_pointer_is_not_of": (ONE_GPU, ONE_CONTEXT),
     "test_what_is_not_touched_is_not_waited_for[shared]": (MOVING, WHOLE),
     "test_socket[shared]": (MOVING, MIGRATES),
