@@ -110,7 +110,7 @@ fn a_command_that_waits_for_the_host_delays_its_own_list_only() {
         context.alloc(Kind::Shared, SIZE),
     );
     let (waiting, free) = (
-        context.immediate(common::IN_ORDER_QUEUE * u32::from(common::knows_in_order())),
+        context.immediate(common::IN_ORDER_QUEUE * u32::from(common::knows_newer_flags())),
         context.immediate(0),
     );
     for round in 1..10 {

@@ -61,7 +61,7 @@ fn immediate_lists_may_be_closed_and_reset() {
 
 #[test]
 fn in_order_lists_keep_the_order_of_large_and_small() {
-    if !common::knows_in_order() {
+    if !common::knows_newer_flags() {
         return;
     }
     let context = Context::new();
@@ -425,7 +425,7 @@ fn an_immediate_list_takes_recorded_ones() {
 
 #[test]
 fn commands_that_never_run_are_released() {
-    if !common::knows_in_order() {
+    if !common::knows_newer_flags() {
         return;
     }
     let context = Context::new();

@@ -37,14 +37,14 @@ pub fn direct() -> bool {
     }
 }
 
-/// Whether in-order lists can be created: the validation layer of Debian 12 rejects their flag.
-pub fn knows_in_order() -> bool {
+/// Whether flags of later specifications may be used: the validation layer of Debian 12 rejects them, as that of in-order lists.
+pub fn knows_newer_flags() -> bool {
     !matches!(std::env::var("ZEUSM_TEST_MODE").as_deref(), Ok("validated"))
 }
 
 /// Flags of out-of-order and in-order queues.
 pub fn queue_orders() -> &'static [u32] {
-    if knows_in_order() {
+    if knows_newer_flags() {
         &[0, IN_ORDER_QUEUE]
     } else {
         &[0]
@@ -53,7 +53,7 @@ pub fn queue_orders() -> &'static [u32] {
 
 /// Flags of out-of-order and in-order lists.
 pub fn list_orders() -> &'static [u32] {
-    if knows_in_order() {
+    if knows_newer_flags() {
         &[0, IN_ORDER_LIST]
     } else {
         &[0]
