@@ -34,9 +34,9 @@ def test_a_failure_names_those_who_hold_the_most(usm_type):
     assert "is held by" in message
     text = message[message.index("is held by") :]
     assert hoard in text
-    assert f": {5 * MIB} bytes in 5 blocks; " in text
+    assert f": 5 MiB ({5 * MIB} bytes) in 5 blocks\n" in text
     assert "second" in text
-    assert f": {2 * MIB} bytes in 1 blocks; " in text
+    assert f": 2 MiB ({2 * MIB} bytes) in 1 blocks\n" in text
     assert text.count("blocks") == 3
     snapshot = history.snapshot()
     (recorded,) = snapshot["failures"]

@@ -25,6 +25,7 @@ def test_a_limit_of_addresses_is_named_with_what_is_free():
     run = subprocess.run(
         [sys.executable, "-c", ADDRESSES], capture_output=True, text=True, timeout=120, check=True
     )
-    pattern = r"RLIMIT_AS \(ulimit -v\) limits the addresses of this process to (\d+) bytes, of which (\d+) are free"
+    what = re.escape("RLIMIT_AS (ulimit -v) limits the addresses of this process to")
+    pattern = rf"{what} \S+ \S+ \((\d+) bytes\), of which \S+ \S+ \((\d+) bytes\) are free"
     limit, free = (int(number) for number in re.findall(pattern, run.stdout)[0])
     assert 0 < free <= 32 << 20 < limit
