@@ -70,8 +70,8 @@ demo: venvs ## Runs the examples in both environments
 	@echo
 	$(PY_NUMBA_DPEX) examples/demo.py
 
-# The parts of `make test`; those of Python by the letters that files begin with. One more than there are processors run at once, as
-# tests wait (three more took a sixth longer: OpenCL's threads spin). Each leaves its output in target/tests. Others: make/long.mk.
+# The parts of `make test`; those of Python by the letters that files begin with. Two more than there are processors run at once, as
+# tests wait (with more they take longer: OpenCL's threads spin). Each leaves its output in target/tests. Others: make/long.mk.
 TEST_RUST := test-direct test-validated test-loader
 TEST_DPCTL := $(addprefix test-python-dpctl-,m-z f-l a-e)
 TEST_NUMBA_DPEX := $(addprefix test-python-numba-dpex-,m-z f-l a-e)
@@ -81,7 +81,7 @@ NEED_WHEEL := $(TEST_ONCE) test-peers $(TEST_NUMBA_DPEX) $(TEST_DPCTL) test-sycl
 # PART:NEED is begun after NEED: the Rust tests run while the wheel is built.
 PARTS := requirements wheel test-programs lint-rust requirements-numba-dpex $(TEST_RUST:%=%:requirements:test-programs) \
 	venvs:requirements:wheel:requirements-numba-dpex $(NEED_WHEEL:%=%:venvs)
-TOGETHER = @$(PYTHON) tools/parts.py --jobs $$(($$(nproc) + 1)) --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(MAKEOVERRIDES)
+TOGETHER = @$(PYTHON) tools/parts.py --jobs $$(($$(nproc) + 2)) --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(MAKEOVERRIDES)
 test: | setup ## Everything that CI runs: the parts below, in about ten minutes
 	$(TOGETHER) $(PARTS)
 
