@@ -48,12 +48,11 @@ pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ElementType> {
         Some(ElementType::Record(Arc::new(fields)))
     } else if dtype.getattr(intern!(py, "subdtype"))?.is_none() {
         // Types of other packages have names of their own, and are untyped bytes otherwise.
-        let text = match dtype.getattr(intern!(py, "isbuiltin"))?.extract()? {
-            2 => dtype.getattr(intern!(py, "name"))?,
-            _ => dtype.getattr(intern!(py, "str"))?,
+        let text = |name| dtype.getattr(name)?.extract::<String>();
+        let item = match dtype.getattr(intern!(py, "isbuiltin"))?.extract()? {
+            2 => ItemType::named(&text(intern!(py, "name"))?),
+            _ => text(intern!(py, "str"))?.parse().ok(),
         };
-        let text: String = text.extract()?;
-        let item = ItemType::named(&text).or_else(|| text.parse().ok());
         item.map(ElementType::Item)
     } else {
         None
