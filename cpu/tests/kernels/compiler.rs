@@ -85,16 +85,21 @@ fn signal_twice(signal: Signal) -> (i32, thread::JoinHandle<()>) {
     let (first, sender) = signal_at_work(signal);
     let again = thread::spawn(move || {
         sender.join().unwrap();
-        // The new one or its supervisor, with which it ends; not the process that starts these, which may have ended already.
+        // Not its supervisor, whose end has no status, nor the process that starts these, which may have ended already.
         let is_second = |one: &i32| {
-            !before.contains(one) && parent(*one).is_some_and(|parent| Some(parent) != program)
+            let is_supervisor =
+                |above: i32| compilers().contains(&above) && parent(above) != program;
+            !before.contains(one) && parent(*one).is_some_and(is_supervisor)
         };
-        let signalled = |one| kill_process(Pid::from_raw(one).unwrap(), signal).is_ok();
-        while !compilers()
-            .into_iter()
-            .rfind(is_second)
-            .is_some_and(signalled)
-        {
+        let second = loop {
+            match compilers().into_iter().rfind(is_second) {
+                Some(one) => break one,
+                None => thread::yield_now(),
+            }
+        };
+        // It may still ignore the signal, as the program that it is a copy of.
+        while compilers().contains(&second) {
+            let _ = kill_process(Pid::from_raw(second).unwrap(), signal);
             thread::yield_now();
         }
     });
