@@ -145,15 +145,15 @@ impl From<Closed> for PyErr {
 
 impl IntoException for Error {
     fn into_exception(self) -> PyErr {
-        let (message, remedy) = (format!("{self}"), self.remedy());
+        let mut message = format!("{self}");
         match self {
             error if error.is_of_producer() => IPCError::new_err(message),
             Error::Allocation { cause, holders, .. } => {
                 let holders = attach(|py| stacks::describe(py, &holders));
-                // What to do comes last.
-                let facts = remedy.and_then(|remedy| message.rfind(&format!("\n  {remedy}")));
-                let (facts, remedy) = message.split_at(facts.unwrap_or(message.len()));
-                let failure = USMAllocationError::new_err(format!("{facts}{holders}{remedy}"));
+                // What to do remains the last line.
+                let last = cause.remedy().and_then(|_| message.rfind('\n'));
+                message.insert_str(last.unwrap_or(message.len()), &holders);
+                let failure = USMAllocationError::new_err(message);
                 match raised(*cause) {
                     None => failure,
                     Some(raised) => attach(|py| {
