@@ -62,6 +62,13 @@ def test_a_write_that_fails_names_the_output(history, action):
     assert (run.returncode, run.stderr) == (2, f"zeusm memory: {output}: File too large\n")
 
 
+def test_a_summary_that_cannot_be_printed(history):
+    command = [sys.executable, "-m", "zeusm", "memory", "summary", history]
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=100)
+    assert (run.returncode, run.stderr) == (1, "zeusm: [Errno 28] No space left on device\n")
+
+
 def test_a_reader_that_wants_no_more(history):
     reader, writer = os.pipe()
     os.close(reader)

@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     export.set_defaults(action=write_export)
     about = "Print the figures of the recording, who held the memory at the peak, and what failed."
     text = actions.add_parser("summary", help=about, description=about)
-    text.set_defaults(action=print_summary)
+    text.set_defaults(action=summarise, output=None)
     for action in (report, export, text):
         action.add_argument("history", metavar="HISTORY", type=Path, help="the file of the history")
     for action in (report, export):
@@ -47,15 +47,16 @@ def call(options: Namespace) -> int:
     if getattr(options, "at", None) and options.to != "flamegraph":
         return failure(NAME, "--at is for flame graphs: the other formats have all moments", 2)
     try:
-        read(options)
+        options.tree = load(options.history)
         options.found = replay(options.tree)
-        options.action(options)
+        text = options.action(options)
     except HistoryError as error:
         return failure(NAME, f"{options.history}: {error}", 2)
     except BrokenPipeError:
         raise  # The reader of the output wants no more.
     except OSError as error:
-        return failure(NAME, f"{error.filename or options.output}: {error.strerror or error}", 2)
+        file = error.filename or options.output or options.history
+        return failure(NAME, f"{file}: {error.strerror or error}", 2)
     for dropped, what in (
         (options.tree.dropped, "events"),
         (options.tree.dropped_operations, "operations"),
@@ -65,37 +66,38 @@ def call(options: Namespace) -> int:
                 f"{dropped} {what} were dropped, the oldest first (max_events of record_history())"
             )
             print(f"zeusm {NAME}: {note}", file=sys.stderr)
-    if options.action is not print_summary:
-        print(f"wrote {options.output}")
+    print(text)
     return 0
 
 
-def read(options: Namespace) -> None:
-    options.tree = load(options.history)
-    if options.action is print_summary:
-        return
+def place_output(options: Namespace) -> None:
+    """Choose the output's name if none was given, and refuse that of the history."""
     # Only a path with a name can be loaded, so there is a name beside it.
     options.output = options.output or beside(options)
     if options.output.exists() and options.output.samefile(options.history):
         raise HistoryError("the output would overwrite the history: give it another name by -o")
 
 
-def print_summary(options: Namespace) -> None:
+def summarise(options: Namespace) -> str:
     from zeusm._pictures.summary import summary
 
-    print(*summary(options.found), sep="\n")
+    return "\n".join(summary(options.found))
 
 
-def write_report(options: Namespace) -> None:
+def write_report(options: Namespace) -> str:
     from zeusm._pictures.page import page
 
+    place_output(options)
     options.output.write_text(page(options.found), encoding="utf-8")
+    return f"wrote {options.output}"
 
 
-def write_export(options: Namespace) -> None:
+def write_export(options: Namespace) -> str:
+    place_output(options)
     keywords = {"at_peak": options.at == "peak"} if options.to == "flamegraph" else {}
     write = import_module(f"zeusm._pictures.{options.to}").write
     write(options.found, options.output, **keywords)
+    return f"wrote {options.output}"
 
 
 def beside(options: Namespace) -> Path:
