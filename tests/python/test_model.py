@@ -401,7 +401,9 @@ class Programs(RuleBasedStateMachine):
             return multiple()
         piece.model.settle()
         piece.model.is_mapped = True
-        opened = zm.IPCMemoryHandle.open(bytes(piece.memory.ipc_handle()), self.queues[where])
+        # Memory that came by another package can be opened while its handle is open.
+        with piece.memory.ipc_handle() as handle:
+            opened = zm.IPCMemoryHandle.open(bytes(handle), self.queues[where])
         mapping = piece.part(opened)
         mapping.where, mapping.is_mapping, mapping.is_exportable = where, True, False
         check(mapping, opened.tobytes())
@@ -426,7 +428,8 @@ class Programs(RuleBasedStateMachine):
         if not piece.is_exportable:
             return
         piece.model.settle()
-        check(piece, self.peer.use(bytes(piece.memory.ipc_handle()), val))
+        with piece.memory.ipc_handle() as handle:
+            check(piece, self.peer.use(bytes(handle), val))
         if val is not None:
             piece.write(bytes([val]) * len(piece))
 
