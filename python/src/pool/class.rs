@@ -20,9 +20,6 @@ use zeusm::usm::UsmKind;
 use zeusm::{Error, with_drops};
 use zeusm_process::Mutex;
 
-/// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None, suspendable=False)
-/// --
-///
 /// A pool of USM of one kind, in one context, for one device. Blocks return to the pool when they are freed, on any thread.
 /// The pool is destroyed when the object and all of its blocks are freed.
 ///
