@@ -72,6 +72,7 @@ class Runtime:
     reason: Final[str]
     path: Final[Path]
     device_names: Final[list[str]]
+    def _repr_html_(self) -> str: ...
 
 def runtime() -> Runtime: ...
 def set_cpu_devices(
@@ -131,6 +132,7 @@ class _Exports:
     def __array__(
         self, dtype: npt.DTypeLike | None = None, *, copy: bool | None = None
     ) -> npt.NDArray[Any]: ...
+    def _repr_html_(self) -> str: ...
 
 @disjoint_base
 class _Memory(_Exports):
@@ -264,6 +266,7 @@ class MemoryPool:
         suspendable: bool = False,
     ) -> MemoryPool: ...
     usm_type: Final[_UsmType]
+    def _repr_html_(self) -> str: ...
     def malloc(
         self, nbytes: SupportsIndex, *, alignment: _Integer | None = None
     ) -> MemoryUSMShared | MemoryUSMDevice | MemoryUSMHost: ...
