@@ -26,6 +26,7 @@ extensions = [
     "zeusm_signatures",
     "zeusm_docstrings",
     "zeusm_completeness",
+    "zeusm_notebooks",
 ]
 exclude_patterns = ["_*"]
 templates_path = ["_templates"]

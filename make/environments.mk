@@ -37,8 +37,8 @@ requirements: $(VENV)/.requirements
 requirements-numba-dpex: $(NUMBA_DPEX:.zeusm=.requirements)
 
 # What the wheel is built from.
-SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md tools/build_backend.py tools/third_party.py \
-	build.rs process src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
+SOURCES := $(shell find Cargo.toml Cargo.lock pyproject.toml README.md $(addprefix tools/,build_backend.py docstrings.py third_party.py \
+	wheels.py) build.rs process src sys cpu python -type f ! -name '*.so*' ! -name '*.pyc' 2>/dev/null)
 
 # The wheel in dist is for the version of Python that the tests use; that in dist/abi3 is for all.
 PIP_WHEEL := env -u MAKEFLAGS -u MFLAGS PATH="$(CURDIR)/$(VENV_BUILD)/bin:$$PATH" $(VENV_BUILD)/bin/pip wheel --no-deps --no-build-isolation

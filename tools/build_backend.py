@@ -16,8 +16,10 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import docstrings
 import maturin
 import third_party
+import wheels
 from maturin import build_sdist, get_requires_for_build_sdist
 
 __all__ = [
@@ -40,7 +42,9 @@ UNVERSIONED = IN_PACKAGE.with_suffix("")
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     place_cpu_runtime(config_settings)
     name = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
-    third_party.amend(Path(wheel_directory) / name, ROOT)
+    with wheels.rewritten(Path(wheel_directory) / name) as files:
+        third_party.amend(files, ROOT)
+        docstrings.amend(files)
     return name
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 RUNTIME = "zeusm/lib/libze_loader.so.1"
 UNVERSIONED = "zeusm/lib/libze_loader.so"
+STUB = "zeusm/_zeusm.pyi"
 # The sources of the packages; there is no library among them.
 SOURCES = Path(__file__).resolve().parent.parent / "python"
 SUFFIXES = {".py", ".pyi", ".typed", ".h", ".html", ".css", ".js"}
@@ -60,6 +61,8 @@ def faults(wheel: Path) -> list[str]:
         wanted = [*WANTED, *([module] if module else [])]
         found += [f"{name} is missing" for name in wanted if name not in listed]
         found += [f"no {text}" for text in LICENSES if text not in str(listed)]
+        if STUB in listed and b'"""' not in archive.read(STUB):
+            found.append(f"{STUB} has no docstrings")
         # They would differ from build to build.
         found += [
             f"{name} has {word}"

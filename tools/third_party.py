@@ -5,12 +5,9 @@ so that two builds of the same sources have the same list. The list of the CPU r
 licences are made from `cargo metadata` and the crates' folders.
 """
 
-import base64
-import hashlib
 import json
 import re
 import subprocess
-import zipfile
 from pathlib import Path
 
 CRATES = ["zeusm-python", "zeusm-cpu"]
@@ -112,48 +109,19 @@ def licences(crates):
     return f"The crates that zeusm's libraries link, and their licences.{line}{line.join(parts)}\n"
 
 
-def amend(wheel, root):
-    """Rewrite a wheel with the lists and the licences, and a record of them."""
+def amend(files, root):
+    """Add the lists and the licences to the files of a wheel."""
     found = metadata(root)
     crates = {crate: linked(found, crate) for crate in CRATES}
-    with zipfile.ZipFile(wheel) as archive:
-        entries = [(info, archive.read(info)) for info in archive.infolist()]
-    (record,) = [info for info, _ in entries if info.filename.endswith(".dist-info/RECORD")]
-    folder = record.filename.rpartition("/")[0]
-    contents = {}
-    for info, data in entries:
-        if info.filename.startswith(f"{folder}/sboms/"):
-            data = normal(data.decode(), root).encode()
-        elif info.filename == f"{folder}/METADATA":
-            data = data.replace(
-                b"\nLicense-File:", b"\nLicense-File: THIRD-PARTY\nLicense-File:", 1
-            )
-        contents[info.filename] = (info, data)
-    del contents[record.filename]
-
-    def add(path, text):
-        info = zipfile.ZipInfo(f"{folder}/{path}", record.date_time)
-        info.external_attr = record.external_attr
-        info.compress_type = zipfile.ZIP_DEFLATED
-        contents[info.filename] = (info, text.encode())
-
-    add(
-        "sboms/zeusm-cpu.cyclonedx.json",
-        json.dumps(sbom(crates["zeusm-cpu"], "zeusm-cpu"), indent=2),
+    (about,) = [path for path in files if path.endswith(".dist-info/METADATA")]
+    folder = about.rpartition("/")[0]
+    files[about] = files[about].replace(
+        b"\nLicense-File:", b"\nLicense-File: THIRD-PARTY\nLicense-File:", 1
     )
-    add(
-        "licenses/THIRD-PARTY",
-        licences({k: v for each in crates.values() for k, v in each.items()}),
-    )
-    lines = [line(path, data) for path, (_, data) in contents.items() if not path.endswith("/")]
-    contents[record.filename] = (record, "\n".join([*lines, f"{record.filename},,", ""]).encode())
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for info, data in contents.values():
-            archive.writestr(info, data)
-
-
-def line(path, data):
-    """A file's line of the RECORD."""
-    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-    quoted = f'"{path}"' if "," in path else path
-    return f"{quoted},sha256={digest},{len(data)}"
+    for path in files:
+        if path.startswith(f"{folder}/sboms/"):
+            files[path] = normal(files[path].decode(), root).encode()
+    listed = json.dumps(sbom(crates["zeusm-cpu"], "zeusm-cpu"), indent=2)
+    texts = licences({k: v for each in crates.values() for k, v in each.items()})
+    files[f"{folder}/sboms/zeusm-cpu.cyclonedx.json"] = listed.encode()
+    files[f"{folder}/licenses/THIRD-PARTY"] = texts.encode()

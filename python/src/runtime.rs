@@ -14,6 +14,7 @@ use crate::in_flight;
 use crate::interpreter::detach;
 use crate::parse;
 use crate::resolve;
+use crate::shown;
 use zeusm::Error;
 use zeusm::runtime::{CpuDevices, RUNTIME_VARIABLE, Runtime, RuntimeKind};
 
@@ -36,6 +37,15 @@ impl PyRuntime {
             self.path().display(),
             self.reason()
         )
+    }
+
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let cells = [
+            ("Kind", self.kind().to_owned()),
+            ("Devices", self.device_names().join("\n")),
+            ("Reason", self.reason().to_owned()),
+        ];
+        shown::table(py, "zeusm runtime", &cells, "")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Objects and exceptions of callers as the text of a message.
+//! Objects and exceptions of callers as the text of a message, and zeusm's own as tables of notebooks.
 //!
 //! Making the text runs the object's code and, between two bytecodes or items, the handlers of signals. Their exceptions, such as
 //! that of a timeout, must not be lost, so that each text is made here, and never by `{object}` in a format: that prints an
@@ -63,4 +63,15 @@ pub(crate) fn class_name(object: &Bound<'_, PyAny>) -> String {
         |_| "?".to_owned(),
         |name| name.to_string_lossy().into_owned(),
     )
+}
+
+/// What a notebook shows of an object, as HTML: a table of one row, and text below it.
+pub(crate) fn table<'py>(
+    py: Python<'py>,
+    caption: &str,
+    cells: &[(&str, String)],
+    below: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import("zeusm._notebook")?
+        .call_method1("html", (caption, cells, below))
 }

@@ -65,6 +65,13 @@ def get_include() -> str:
     return _os.path.join(_os.path.dirname(__file__), "include")
 
 
+def load_ipython_extension(shell: object) -> None:
+    """Have IPython know the magic ``%%zeusm_memory``: ``%load_ext zeusm`` calls this."""
+    from zeusm._ipython import load
+
+    load(shell)
+
+
 _start()
 if "numba" in _sys.modules:  # Otherwise Numba calls zeusm_numba at its start.
     from zeusm._numba import register

@@ -4,8 +4,8 @@ import os
 import sys
 from _thread import RLock  # The module threading takes as long to import as this package.
 
-from zeusm import _zeusm
-from zeusm._history_columns import columns
+import zeusm._zeusm as _zeusm
+from zeusm._history_columns import FORMAT, VERSION, columns
 
 TYPE_CHECKING = False  # That of typing would import it.
 if TYPE_CHECKING:
@@ -14,8 +14,16 @@ if TYPE_CHECKING:
 else:  # Annotations can be evaluated.
     Any = Self = object
 
-FORMAT = "zeusm-memory-history"
-VERSION = 1
+
+class _Snapshot(dict[str, Any]):
+    """A snapshot, of which notebooks show the figures."""
+
+    def _repr_html_(self) -> str:
+        from zeusm._notebook import html  # Only notebooks need these.
+        from zeusm._pictures import file, replay, summary
+
+        figures = summary.figures(replay.replay(file.parse(self)))
+        return html("zeusm history", [*figures.items()])
 
 
 class History:
@@ -92,7 +100,7 @@ class History:
         >>> [action for action in actions if action in ("allocate", "free")]
         ['allocate', 'free']
         """
-        return _described(self._state or _zeusm._history_state())
+        return _described(self._state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the snapshot as JSON, for `python -m zeusm memory`.
@@ -126,6 +134,9 @@ class History:
 
     def __repr__(self) -> str:
         return f"<zeusm history, {'recording' if self.recording else 'stopped'}>"
+
+    def _repr_html_(self) -> str:
+        return _described(self._state)._repr_html_()
 
 
 _current: History | None = None
@@ -226,12 +237,12 @@ def snapshot() -> dict[str, Any]:
     >>> 12345 in zm.snapshot()["blocks"]["size"]
     True
     """
-    return _described(_zeusm._history_state())
+    return _described(None)
 
 
-def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
-    """Return the state with the description of this process."""
-    return {
+def _described(state: _zeusm._HistoryState | None) -> _Snapshot:
+    """Return the state, by default that of now, with the description of this process."""
+    described = {
         "format": FORMAT,
         "version": VERSION,
         "zeusm": _zeusm.__version__,
@@ -242,8 +253,9 @@ def _described(state: _zeusm._HistoryState) -> dict[str, Any]:
             "python": sys.version.split()[0],
             "host": os.uname().nodename,
         },
-        **columns(state.rows()),
+        **columns((state or _zeusm._history_state()).rows()),
     }
+    return _Snapshot(described)
 
 
 def _write(described: dict[str, Any], path: str) -> None:

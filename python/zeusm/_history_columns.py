@@ -6,6 +6,8 @@ if TYPE_CHECKING:
 else:  # Annotations can be evaluated.
     Any = object
 
+FORMAT = "zeusm-memory-history"
+VERSION = 1
 KINDS = ["host", "device", "shared"]
 #: An action is its index.
 ACTIONS = ["allocate", "free", "reserve", "release", "trim", "fail"]

@@ -12,6 +12,7 @@ use crate::interpreter::{intern, size_alone};
 use crate::memory::PyMemory;
 use crate::parse::dtype;
 use crate::shown;
+use zeusm_process::Bytes;
 
 #[pymethods]
 impl UsmArray {
@@ -58,6 +59,23 @@ impl UsmArray {
             memory.kind,
             memory.context_device().device()
         ))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, array, memory) = (slf.py(), slf.get(), slf.get().memory());
+        let device = format!("{}", memory.context_device().device());
+        let cells = [
+            ("Shape", format!("{}", array.shape(py)?)),
+            ("dtype", dtype::name(&array.element)),
+            ("Kind", format!("{}", memory.kind)),
+            ("Size", format!("{}", Bytes(array.nbytes() as u64))),
+            ("Device", device.clone()),
+        ];
+        // Of `repr`, the elements or why there are none.
+        let shown = Self::__repr__(slf)?;
+        let (_, below) = shown.split_once(&device).unwrap_or_default();
+        let below = below.trim_start_matches([':', '\n', ' ']);
+        shown::table(py, "zeusm array", &cells, below.trim_end_matches('>'))
     }
 }
 

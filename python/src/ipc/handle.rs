@@ -19,9 +19,6 @@ use crate::stacks;
 use zeusm::{IpcHandle, ipc};
 use zeusm_process::Mutex;
 
-/// IPCMemoryHandle(usm_memory)
-/// --
-///
 /// A handle of USM that other processes of the machine can open.
 ///
 /// A handle can be sent by any means: as bytes, or pickled to a queue, a pipe or a file. It contains a secret: every process

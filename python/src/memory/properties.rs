@@ -8,8 +8,9 @@ use super::base::PyMemory;
 use super::owner::Owner;
 use crate::getters::getters;
 use crate::interpreter::{intern, size_alone};
-use crate::{dpctl, parse};
+use crate::{dpctl, parse, shown};
 use zeusm::usm::UsmKind;
+use zeusm_process::Bytes;
 
 #[pymethods]
 impl PyMemory {
@@ -115,15 +116,28 @@ impl PyMemory {
     }
 
     fn __repr__(&self) -> String {
-        let closed = if self.pins.is_closed() {
-            ", closed"
-        } else {
-            ""
-        };
-        format!(
-            "<zeusm USM-{} memory of {} bytes at {:#x}{closed}>",
-            self.kind, self.nbytes, self.address
-        )
+        let (kind, bytes, address) = (self.kind, self.nbytes, self.address);
+        let state = self.state();
+        format!("<zeusm USM-{kind} memory of {bytes} bytes at {address:#x}{state}>")
+    }
+
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let cells = [
+            ("Kind", format!("{}", self.kind)),
+            ("Size", format!("{}", Bytes(self.nbytes as u64))),
+            ("Address", format!("{:#x}", self.address)),
+            ("Device", format!("{}", self.context_device().device())),
+        ];
+        shown::table(py, &format!("zeusm memory{}", self.state()), &cells, "")
+    }
+}
+
+impl PyMemory {
+    fn state(&self) -> &'static str {
+        match self.pins.is_closed() {
+            true => ", closed",
+            false => "",
+        }
     }
 }
 

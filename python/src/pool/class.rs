@@ -12,17 +12,14 @@ use crate::getters::methods;
 use crate::interpreter::{attach, detach};
 use crate::parse::{number, usm_kind};
 use crate::resolve::{QueueBinding, binding_or_default};
-use crate::shown::class_name;
+use crate::shown::{class_name, table};
 use crate::stacks;
 use zeusm::pool::{Growth, Options, Pool};
 use zeusm::usm::LevelZeroProvider;
 use zeusm::usm::UsmKind;
 use zeusm::{Error, with_drops};
-use zeusm_process::Mutex;
+use zeusm_process::{Bytes, Mutex};
 
-/// MemoryPool(usm_type, *, queue=None, limit=None, largest_cache=None, first_slab=None, largest_slab=None, suspendable=False)
-/// --
-///
 /// A pool of USM of one kind, in one context, for one device. Blocks return to the pool when they are freed, on any thread.
 /// The pool is destroyed when the object and all of its blocks are freed.
 ///
@@ -192,6 +189,28 @@ impl PyMemoryPool {
             statistics.used_bytes,
             statistics.total_bytes
         )
+    }
+
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let figures = self.pool.statistics();
+        let size = |bytes: usize| format!("{}", Bytes(bytes as u64));
+        let cells = [
+            ("Kind", format!("{}", self.kind())),
+            ("In use", size(figures.used_bytes)),
+            ("Peak", size(figures.peak_bytes)),
+            ("Held", size(figures.total_bytes)),
+            (
+                "Limit",
+                figures.limit.map_or_else(|| "none".to_owned(), size),
+            ),
+            ("Allocations", format!("{}", figures.allocations)),
+            ("Failures", format!("{}", figures.failures)),
+            (
+                "Device",
+                format!("{}", self.binding.context_device().device()),
+            ),
+        ];
+        table(py, "zeusm pool", &cells, "")
     }
 }
 

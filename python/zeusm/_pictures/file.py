@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from zeusm._history import FORMAT, VERSION
+from zeusm._history_columns import FORMAT, VERSION
 
 Json = Any
 Record = TypeVar("Record")
