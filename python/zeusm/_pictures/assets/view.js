@@ -94,7 +94,7 @@ class Picture {
   }
   horizontalAxis() {
     const { context, view, ratio } = this, span = view.x1 - view.x0;
-    const step = niceStep(span / Math.max(2, this.width / ratio / 130));
+    const step = niceStep(span / Math.max(3, this.width / ratio / 130));
     this.font();
     context.textAlign = "center";
     context.textBaseline = "top";
