@@ -60,6 +60,7 @@ html_show_copyright = False
 html_theme_options = {
     "logo": {"text": "zeusm"},
     "navbar_align": "left",
+    "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
