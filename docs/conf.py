@@ -71,4 +71,11 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # Pages without pages below them.
-html_sidebars = {"index": [], "install": [], "tutorial": [], "gallery": [], "changelog": [], "contributing": []}
+html_sidebars = {
+    "index": [],
+    "install": [],
+    "tutorial": [],
+    "gallery": [],
+    "changelog": [],
+    "contributing": [],
+}

@@ -173,6 +173,7 @@ def test_the_command(tmp_path, fresh):
     without = zeusm(path, "--pool", "none", "--kind", "host")
     assert without.stdout.splitlines()[1] == "host, pool none: 3.815 MiB live at most"
     for wrong, said in (
+        (["--pool", "none", "--limit", 1], "a limit is a pool's"),
         (["--limit", -1], "limit"),
         (["--limit", 1 << 70], "limit"),
         (["--limit", 1, "--smallest-limit"], "not allowed with"),

@@ -1,4 +1,4 @@
-"""`zeusm memory`: pictures of an allocation history, and other formats of it."""
+"""`zeusm memory`: pictures of an allocation history, other formats of it, and its allocations again."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -41,17 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "fails, and the fragmentation of each pool; the exit status is 1 if one failed."
     )
     again = actions.add_parser("replay", help=about, description=about)
-    limits = again.add_mutually_exclusive_group()
-    limits.add_argument("--limit", metavar="BYTES", type=int, help="the limit of each pool")
-    limits.add_argument(
-        "--smallest-limit", action="store_true", help="find the smallest limit of each pool"
-    )
-    kinds, pools = ("host", "device", "shared"), ("recorded", "one", "none")
-    again.add_argument("--kind", choices=kinds, help="the kind of all memory")
-    again.add_argument(
-        "--pool", choices=pools, default="recorded", help="by default the pools of the recording"
-    )
-    again.add_argument("--device", metavar="FILTER", help="by default zeusm's default device")
+    add_replay_arguments(again)
     again.set_defaults(action=replay_events)
     for action in (report, export, text, again):
         action.add_argument("history", metavar="HISTORY", type=Path, help="the file of the history")
@@ -61,9 +51,25 @@ def add_arguments(parser: ArgumentParser) -> None:
         )
 
 
+def add_replay_arguments(parser: ArgumentParser) -> None:
+    limits = parser.add_mutually_exclusive_group()
+    limits.add_argument("--limit", metavar="BYTES", type=int, help="the limit of each pool")
+    limits.add_argument(
+        "--smallest-limit", action="store_true", help="find the smallest limit of each pool"
+    )
+    kinds, pools = ("host", "device", "shared"), ("recorded", "one", "none")
+    parser.add_argument("--kind", choices=kinds, help="the kind of all memory")
+    parser.add_argument(
+        "--pool", choices=pools, default="recorded", help="by default the pools of the recording"
+    )
+    parser.add_argument("--device", metavar="FILTER", help="by default zeusm's default device")
+
+
 def call(options: Namespace) -> int:
     if getattr(options, "at", None) and options.to != "flamegraph":
         return failure(NAME, "--at is for flame graphs: the other formats have all moments", 2)
+    if getattr(options, "pool", None) == "none" and (options.limit or options.smallest_limit):
+        return failure(NAME, "a limit is a pool's, and --pool none has none", 2)
     try:
         options.tree = load(options.history)
         options.found = replay(options.tree)
