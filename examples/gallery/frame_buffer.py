@@ -30,7 +30,7 @@ def other_process(handle):
 
 
 def main(path):
-    memory = zm.MemoryUSMShared(4 * HEIGHT * WIDTH)
+    memory = zm.MemoryUSMHost(4 * HEIGHT * WIDTH)
     other = multiprocessing.get_context("spawn").Process(
         target=other_process, args=(memory.ipc_handle().to_bytes(),)
     )

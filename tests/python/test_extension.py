@@ -12,6 +12,8 @@ import pytest
 import zeusm
 from conftest import ROOT
 
+pytest.importorskip("dpctl", reason="from_pointer needs dpctl")
+
 pytestmark = pytest.mark.once
 
 EXAMPLE = ROOT / "examples" / "extension"
