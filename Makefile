@@ -178,10 +178,11 @@ bench: venvs $(VENV_FIGURE)/.requirements ## Benchmarks against the peers, in te
 	$(PY) benches/run.py --processes 3 --output $(TARGET)/bench
 	$(VENV_FIGURE)/bin/python benches/figure.py $(TARGET)/bench
 
-# The pages describe the installed wheel. Warnings and links that lead nowhere are errors.
+# The pages describe the installed wheel, which need not be optimised. Warnings and links that lead nowhere are errors.
 SITE := $(TARGET)/site
 .PHONY: docs
-docs: $(VENV_DOCS)/.zeusm ## The documentation as a site, in target/site
+docs: $(VENV_DOCS)/.requirements $(DEVELOP)/.built ## The documentation as a site, in target/site
+	$(VENV_DOCS)/bin/pip install -q --no-deps --force-reinstall $(DEVELOP)/*.whl
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc -p zeusm -p level-zero-sys -p zeusm-cpu --no-deps --locked
 	rm -rf $(SITE) $(TARGET)/site-cache docs/reference/generated
 	PATH="$(CURDIR)/$(VENV_DOCS)/bin:$$PATH" $(VENV_DOCS)/bin/python -m sphinx -q -W --keep-going \

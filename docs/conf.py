@@ -61,6 +61,7 @@ html_show_copyright = False
 html_theme_options = {
     "logo": {"text": "zeusm"},
     "navbar_align": "left",
+    "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
@@ -71,4 +72,11 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # Pages without pages below them.
-html_sidebars = {"index": [], "install": [], "tutorial": [], "changelog": [], "contributing": []}
+html_sidebars = {
+    "index": [],
+    "install": [],
+    "tutorial": [],
+    "gallery": [],
+    "changelog": [],
+    "contributing": [],
+}

@@ -21,7 +21,6 @@ def nearest(block, centres):
     is_nearest = (distances.argmin(axis=1)[:, None] == dpnp.arange(CLASSES)).astype("f4")
     sums = (is_nearest[:, :, None] * rows[:, None, :]).sum(axis=0)
     result = dpnp.concat([sums, is_nearest.sum(axis=0)[:, None]], axis=1)
-    result.sycl_queue.wait()  # dpnp returns before the work is complete.
     return zeusm.from_dlpack(result)
 
 
@@ -31,7 +30,6 @@ def means(*parts):
 
     total = sum(dpnp.from_dlpack(part) for part in parts)
     result = total[:, :-1] / dpnp.maximum(total[:, -1:], 1)
-    result.sycl_queue.wait()
     return zeusm.from_dlpack(result)
 
 

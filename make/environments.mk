@@ -56,11 +56,16 @@ dist/abi3/.built: $(SOURCES) $(VENV_BUILD)/.requirements
 
 # A wheel that is quick to build after a change: little optimisation, and only what has changed is compiled.
 UNOPTIMISED := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+DEVELOP := $(TARGET)/develop/wheel
+$(DEVELOP)/.built: $(SOURCES) $(VENV_BUILD)/.requirements
+	@rm -rf $(DEVELOP)
+	$(UNOPTIMISED) CARGO_INCREMENTAL=1 CARGO_TARGET_DIR=$(TARGET)/develop $(PIP_WHEEL) -q -w $(DEVELOP) .
+	@touch $@
+
 .PHONY: develop
-develop: $(VENV)/.requirements $(VENV_BUILD)/.requirements ## Builds and installs an unoptimised wheel in .venv; `make venvs` puts the optimised one back
-	@rm -rf $(TARGET)/develop/wheel $(VENV)/.zeusm
-	$(UNOPTIMISED) CARGO_INCREMENTAL=1 CARGO_TARGET_DIR=$(TARGET)/develop $(PIP_WHEEL) -q -w $(TARGET)/develop/wheel .
-	$(VENV)/bin/pip install -q --no-deps --force-reinstall $(TARGET)/develop/wheel/*.whl
+develop: $(VENV)/.requirements $(DEVELOP)/.built ## Builds and installs an unoptimised wheel in .venv; `make venvs` puts the optimised one back
+	@rm -f $(VENV)/.zeusm
+	$(VENV)/bin/pip install -q --no-deps --force-reinstall $(DEVELOP)/*.whl
 
 %/.zeusm: %/.requirements dist/.built
 	$*/bin/pip install -q --no-deps --force-reinstall dist/*.whl

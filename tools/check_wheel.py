@@ -10,7 +10,7 @@ UNVERSIONED = "zeusm/lib/libze_loader.so"
 STUB = "zeusm/_zeusm.pyi"
 # The sources of the packages; there is no library among them.
 SOURCES = Path(__file__).resolve().parent.parent / "python"
-SUFFIXES = {".py", ".pyi", ".typed", ".h", ".html", ".css", ".js"}
+SUFFIXES = {".py", ".pyi", ".pxd", ".typed", ".h", ".pc", ".html", ".css", ".js"}
 PYTHON = [path for path in SOURCES.glob("zeusm*/**/*") if path.suffix in SUFFIXES]
 WANTED = [*(path.relative_to(SOURCES).as_posix() for path in PYTHON), RUNTIME, UNVERSIONED]
 LICENSES = [

@@ -54,13 +54,13 @@ __all__ = [
 
 
 def get_include() -> str:
-    """Return the directory of ``zeusm.h``, to compile programs that use the C API.
+    """Return the directory of ``zeusm.h`` and ``zeusm.pc``, to compile programs that use the C API.
 
     Examples
     --------
     >>> import os, zeusm
-    >>> os.listdir(zeusm.get_include())
-    ['zeusm.h']
+    >>> sorted(os.listdir(zeusm.get_include()))
+    ['zeusm.h', 'zeusm.pc']
     """
     return _os.path.join(_os.path.dirname(__file__), "include")
 

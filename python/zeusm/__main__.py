@@ -22,16 +22,30 @@ if __name__ == "__main__":
 import argparse  # noqa: E402
 import contextlib  # noqa: E402
 import io  # noqa: E402
+import re  # noqa: E402
 import signal  # noqa: E402
 from collections.abc import Sequence  # noqa: E402
+from typing import NoReturn  # noqa: E402
 
 from zeusm import __version__  # noqa: E402
 from zeusm._commands import COMMANDS  # noqa: E402
 
 
+class Parser(argparse.ArgumentParser):
+    """Names the choice that a misspelt one may mean; Python 3.15 does so by itself."""
+
+    def error(self, message: str) -> NoReturn:
+        from difflib import get_close_matches
+
+        if found := re.search(r"invalid choice: '(.+)' \(choose from (.+)\)$", message):
+            for name in get_close_matches(found[1], re.findall(r"[\w-]+", found[2]), 1):
+                message += f"; did you mean {name}?"
+        super().error(message)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit status."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="zeusm", description="USM memory for Intel GPUs, and a Level Zero runtime on the CPU."
     )
     parser.add_argument("--version", action="version", version=f"zeusm {__version__}")

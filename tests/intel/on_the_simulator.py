@@ -157,6 +157,8 @@ NEEDS_KERNELS = [
     "test_dpnp_computes_in_place",
     "test_doctor.py::test_this_machine",
     "test_documents.py::",
+    "test_gallery.py::test_the_picture_is_the_programs[filter]",
+    "test_results_of_dpnp_need_no_wait",
     "test_from_dlpack_is_a_view_on_the_shared_queue",
     "test_dpnp_asarray_copies",
     "test_asarray_with_a_place_copies",

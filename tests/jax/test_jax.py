@@ -336,3 +336,15 @@ def test_another_process_opens_an_array_of_jax():
 )
 def test_snippet(code):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
+def test_the_landscape_of_the_gallery(tmp_path):
+    """JAX and dpnp on one array, without a wait."""
+    root = Path(__file__).parents[2]
+    picture = tmp_path / "picture.png"
+    program = root / "examples" / "gallery" / "landscape.py"
+    run = [sys.executable, program, picture]
+    output = subprocess.run(run, check=True, timeout=300, capture_output=True, text=True).stdout
+    assert output.startswith("one array of 160000 bytes")
+    shown = root / "docs" / "_static" / "gallery" / "landscape.png"
+    assert abs(picture.stat().st_size - shown.stat().st_size) < shown.stat().st_size / 10

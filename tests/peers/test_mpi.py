@@ -77,3 +77,11 @@ def test_the_launcher_passes_the_runtime_on(run):
     for name, launcher in LAUNCHERS.items():
         result = run(*zeusm_run, *launcher, sys.executable, "-c", listing, **VARIABLES[name])
         assert result.stdout.split() == ["True", "True"], os.fspath(launcher[0])
+
+
+def test_the_halo_exchange_of_the_gallery(mpi, tmp_path):
+    """The program compares its ranks with one process."""
+    picture = tmp_path / "heat.png"
+    output = mpi(sys.executable, "-W", "error", ROOT / "examples" / "gallery" / "halo.py", picture)
+    assert output.startswith("2 stripes on ")
+    assert picture.stat().st_size > 1000

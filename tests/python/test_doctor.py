@@ -1,12 +1,18 @@
 """`zeusm doctor` on this machine, and on machines that are simulated by folders and programs."""
 
+import contextlib
 import errno
+import fcntl
 import json
 import os
+import pty
+import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -527,3 +533,41 @@ def test_a_distribution_that_is_too_old_for_dpctl():
     assert found.remedy is None
     (found,) = sycl.find_kernels(old)
     assert found.state is State.ABSENT
+
+
+def on_a_terminal(columns, **variables):
+    """What the doctor writes to a terminal of that width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {"TERM": "xterm"} | variables
+    kept = {name: os.environ[name] for name in os.environ if name not in ("NO_COLOR", "COLUMNS")}
+    command = [sys.executable, "-m", "zeusm", "doctor"]
+    with subprocess.Popen(command, stdout=theirs, env=kept | environment) as process:
+        os.close(theirs)
+        found = b""
+        with contextlib.suppress(OSError):  # The end of a terminal is an error.
+            while piece := os.read(ours, 1 << 16):
+                found += piece
+    os.close(ours)
+    assert process.returncode in (0, 1), found  # 1 if it finds something wrong.
+    return found.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_has_colours_and_a_width():
+    off = {"ZEUSM_CACHE_SIZE": "0"}  # Other tests add modules to the cache.
+    plain = doctor(**off).stdout
+    assert "\x1b" not in plain
+    shown = on_a_terminal(60, **off)
+    assert "\x1b[32mok    \x1b[0mdevice" in shown
+    lines = re.sub(r"\x1b\[\d+m", "", shown).splitlines()
+    assert any(len(line) > 60 for line in plain.splitlines())
+    assert any(line.startswith(" " * 25) and not line.strip().startswith("->") for line in lines)
+    # A word that is longer than the line stays in one piece, and so does a command.
+    broken = [each for each in lines if len(each) > 60 and " " in each[25:] and "->" not in each]
+    assert broken == []
+    assert re.sub(r"\s+", " ", "".join(f"{line}\n" for line in lines)) == re.sub(r"\s+", " ", plain)
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_terminals_without_colours(variables):
+    assert "\x1b" not in on_a_terminal(200, **variables)

@@ -126,3 +126,19 @@ def test_the_path_of_the_driver():
     path = Path(run.stdout.rstrip("\n"))
     assert path.samefile(Path(zeusm.__file__).parent / "lib" / "libze_loader.so.1")
     assert path.is_absolute()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["docotr"], "doctor"),
+        (["memory", "sumary", "history.json"], "summary"),
+        (["memory", "export", "--to", "perfeto", "history.json"], "perfetto"),
+        (["something"], None),
+    ],
+)
+def test_a_misspelt_choice_is_suggested(fresh, arguments, name):
+    told = fresh.run("-m", "zeusm", *arguments, fails=True).stderr
+    assert "invalid choice" in told
+    assert (name is None) == ("mean" not in told)
+    assert name is None or name in told.rpartition("mean")[2]

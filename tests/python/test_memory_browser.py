@@ -1,5 +1,7 @@
 """The pictures of `zeusm memory` in a headless Chromium: they are drawn, answer to pointer and keys, and ask for nothing."""
 
+import itertools
+import math
 import os
 from types import SimpleNamespace
 
@@ -237,6 +239,57 @@ def test_colours_by_stack_and_the_axis_of_events(report):
     assert browser.evaluate("zeusmReport.blocks.extent") == len(report.replay.blocks)
     assert len(colours(browser, "#blocks")) > 8
     assert browser.complaints() == []
+
+
+def labels(browser, picture):
+    """What a picture writes when it is drawn."""
+    return browser.evaluate(
+        "(() => { const own = CanvasRenderingContext2D.prototype.fillText, said = [];"
+        " CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) { said.push(text); own.call(this, text, ...rest); };"
+        f" zeusmReport.{picture}.redraw(); CanvasRenderingContext2D.prototype.fillText = own; return said; }})()"
+    )
+
+
+def in_bytes(label):
+    number, unit = label.split()
+    return float(number) * 1024 ** ("B", "KiB", "MiB", "GiB").index(unit)
+
+
+@pytest.mark.parametrize("zoom", [False, True])
+def test_the_axes_have_round_steps(report, zoom):
+    browser = report.browser
+    if zoom:
+        left, top, width, height = box(browser, "#blocks")
+        start = left + width * 0.3, top + height * 0.31
+        browser.drag(start, (left + width * 0.6, top + height * 0.58))
+        browser.settle()
+    said = labels(browser, "blocks")
+    sizes = [in_bytes(each) for each in said if each.endswith("B")]
+    steps = {below - above for above, below in itertools.pairwise(sizes)}
+    assert len(sizes) >= 3
+    assert len(steps) == 1
+    assert math.log2(steps.pop()).is_integer()
+    assert (sizes[0] == 0) == (not zoom)
+    times = [float(each.split()[0]) for each in said if each.endswith("s")]
+    steps = {round(after - before, 6) for before, after in itertools.pairwise(times)}
+    assert len(steps) == 1
+    assert f"{steps.pop():.0e}"[0] in "125"
+    choose(browser, "vertical", "order")
+    numbers = [
+        int(each.replace(",", "")) for each in labels(browser, "blocks") if each[-1] not in "Bs"
+    ]
+    assert numbers[:1] == [0]
+    assert {str(number).rstrip("0") for number in numbers[1:2]} <= {"1", "2", "5"}
+
+
+def test_a_phone_shows_the_whole_width(report):
+    report.browser.load(report.path, width=390, height=844)
+    report.browser.until(READY)
+    report.browser.settle()
+    root = "document.documentElement"
+    assert report.browser.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
+    for picture in ("overtime", "blocks"):
+        assert len([each for each in labels(report.browser, picture) if each.endswith("s")]) >= 2
 
 
 def test_slabs_show_blocks_and_holes(report):

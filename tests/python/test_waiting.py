@@ -226,3 +226,13 @@ for _ in range(10):
     del first, kept, barrier
 assert bytes(memory) == b"\\2" * 64
 """)
+
+
+@pytest.mark.parametrize("take", [zeusm.from_dlpack, zeusm.as_usm_array])
+def test_results_of_dpnp_need_no_wait(usm_type, take):
+    """The rule of docs/async.md: dpnp returns before its kernels are complete, and zeusm waits for them."""
+    dpnp = pytest.importorskip("dpnp")
+    numbers = dpnp.zeros(1 << 20, dtype="f4", usm_type=usm_type)
+    for turn in range(30):
+        numbers += 1
+        assert take(numbers * 2)[-3:].copy_to_host().tolist() == [2.0 * (turn + 1)] * 3

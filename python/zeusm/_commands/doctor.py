@@ -2,7 +2,10 @@
 
 import dataclasses
 import json
+import os
+import shutil
 import sys
+import textwrap
 from argparse import ArgumentParser, Namespace
 
 from zeusm._doctor import Finding, Machine, State, examine
@@ -13,6 +16,8 @@ HELP = (
     "if something is."
 )
 MARKS = {State.OK: "ok", State.ABSENT: "--", State.NOTE: "note", State.WRONG: "WRONG"}
+#: Of terminals: green, dim, yellow, red.
+COLOURS = {State.OK: 32, State.ABSENT: 2, State.NOTE: 33, State.WRONG: 31}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -34,7 +39,14 @@ def call(options: Namespace) -> int:
 
 
 def report(finding: Finding) -> None:
-    """Print a line, and the command below it."""
-    print(f"{MARKS[finding.state]:6}{finding.step:18} {finding.text}", flush=True)
+    """Print a line, on a terminal in colour and of its width, and the command below it, which is copied in one piece."""
+    mark, text = f"{MARKS[finding.state]:6}", finding.text
+    if sys.stdout.isatty():
+        room = max(shutil.get_terminal_size().columns - 25, 20)
+        lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+        text = f"\n{'':25}".join(lines)
+        if not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb":
+            mark = f"\x1b[{COLOURS[finding.state]}m{mark}\x1b[0m"
+    print(f"{mark}{finding.step:18} {text}", flush=True)
     if finding.remedy and finding.state is not State.OK:
         print(f"{'':24} -> {finding.remedy}", flush=True)

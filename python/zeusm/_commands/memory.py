@@ -1,4 +1,4 @@
-"""`zeusm memory`: pictures of an allocation history, and other formats of it."""
+"""`zeusm memory`: pictures of an allocation history, other formats of it, and its allocations again."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -16,6 +16,7 @@ FORMATS = {"perfetto": ".trace.json", "pytorch": ".pickle", "flamegraph": ".svg"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
+    parser.set_defaults(output=None, status=0)
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     about = "Write one HTML page, which loads nothing: memory over time, blocks, slabs, the peak, failures."
     report = actions.add_parser("report", help=about, description=about)
@@ -34,8 +35,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     export.set_defaults(action=write_export)
     about = "Print the figures of the recording, who held the memory at the peak, and what failed."
     text = actions.add_parser("summary", help=about, description=about)
-    text.set_defaults(action=summarise, output=None)
-    for action in (report, export, text):
+    text.set_defaults(action=summarise)
+    about = (
+        "Run the allocations and frees of the history by zeusm's allocator, in pools that are empty at first. Print the first one that "
+        "fails, and the fragmentation of each pool; the exit status is 1 if one failed."
+    )
+    again = actions.add_parser("replay", help=about, description=about)
+    add_replay_arguments(again)
+    again.set_defaults(action=replay_events)
+    for action in (report, export, text, again):
         action.add_argument("history", metavar="HISTORY", type=Path, help="the file of the history")
     for action in (report, export):
         action.add_argument(
@@ -43,9 +51,25 @@ def add_arguments(parser: ArgumentParser) -> None:
         )
 
 
+def add_replay_arguments(parser: ArgumentParser) -> None:
+    limits = parser.add_mutually_exclusive_group()
+    limits.add_argument("--limit", metavar="BYTES", type=int, help="the limit of each pool")
+    limits.add_argument(
+        "--smallest-limit", action="store_true", help="find the smallest limit of each pool"
+    )
+    kinds, pools = ("host", "device", "shared"), ("recorded", "one", "none")
+    parser.add_argument("--kind", choices=kinds, help="the kind of all memory")
+    parser.add_argument(
+        "--pool", choices=pools, default="recorded", help="by default the pools of the recording"
+    )
+    parser.add_argument("--device", metavar="FILTER", help="by default zeusm's default device")
+
+
 def call(options: Namespace) -> int:
     if getattr(options, "at", None) and options.to != "flamegraph":
         return failure(NAME, "--at is for flame graphs: the other formats have all moments", 2)
+    if getattr(options, "pool", None) == "none" and (options.limit or options.smallest_limit):
+        return failure(NAME, "a limit is a pool's, and --pool none has none", 2)
     try:
         options.tree = load(options.history)
         options.found = replay(options.tree)
@@ -67,7 +91,7 @@ def call(options: Namespace) -> int:
             )
             print(f"zeusm {NAME}: {note}", file=sys.stderr)
     print(text)
-    return 0
+    return int(options.status)
 
 
 def place_output(options: Namespace) -> None:
@@ -82,6 +106,20 @@ def summarise(options: Namespace) -> str:
     from zeusm._pictures.summary import summary
 
     return "\n".join(summary(options.found))
+
+
+def replay_events(options: Namespace) -> str:
+    from zeusm._pictures.allocator import report
+
+    try:
+        lines, passed = report(options.found, options)
+    except (
+        AttributeError,
+        ValueError,
+    ) as error:  # Of the device, the limit or the history's kinds.
+        raise HistoryError(f"it cannot be replayed: {error}") from error
+    options.status = int(not passed)
+    return "\n".join(lines)
 
 
 def write_report(options: Namespace) -> str:

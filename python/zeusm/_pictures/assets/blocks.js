@@ -61,14 +61,9 @@ class Blocks extends Picture {
       fill(block.first[i], block.last[i], low, high, colours[groups.of(i)], i, true);
     }
     context.putImageData(image, this.left, this.top);
-    this.font();
-    context.textAlign = "right";
-    context.textBaseline = "middle";
-    const unit = this.vertical === "address" ? bytes : value => Math.round(value).toLocaleString("en");
-    for (let n = 0; n <= 4; n++) {
-      const value = this.y0 + (this.y1 - this.y0) * n / 4;
-      context.fillText(unit(value), this.left - 6 * this.ratio, this.top + height * n / 4);
-    }
+    const isAddress = this.vertical === "address", step = (this.y1 - this.y0) / 5;
+    this.verticalAxis(this.y0, this.y1, isAddress ? binaryStep(step) : Math.max(1, niceStep(step)),
+      isAddress ? value => bytes(value, 6) : value => value.toLocaleString("en"), value => this.top + (value - this.y0) * yScale, 0);
   }
   chosen() {
     const { from, to } = this.drag;

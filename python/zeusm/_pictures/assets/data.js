@@ -22,11 +22,11 @@ async function readData(element) {
   return { ...header, ...tables };
 }
 
-function bytes(value) {
+function bytes(value, digits = 4) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let unit = 0;
   while (Math.abs(value) >= 1024 && unit < 5) { value /= 1024; unit++; }
-  return `${Number(value.toPrecision(4))} ${units[unit]}`;
+  return `${Number(value.toPrecision(digits))} ${units[unit]}`;
 }
 
 function time(ns) {

@@ -55,7 +55,7 @@ class OverTime extends Picture {
       for (let g = 0; g < series.count; g++) sum += series.tops[x * series.count + g];
       most = Math.max(most, sum, series.held[x]);
     }
-    this.verticalAxis(most);
+    this.verticalAxis(0, most, binaryStep(most / 6), bytes, value => top + height - value / most * height, width);
     for (let g = 0; g < series.count; g++) {
       context.fillStyle = colourOf(`--g${g}`);
       for (let x = 0; x < width; x++) {
@@ -73,22 +73,6 @@ class OverTime extends Picture {
     for (let x = 0; x < width; x++) context.lineTo(left + x + 0.5, top + height - series.held[x] / most * height);
     context.stroke();
     this.marks();
-  }
-  verticalAxis(most) {
-    const { context, left, top, height, width, ratio } = this;
-    this.font();
-    context.textAlign = "right";
-    context.textBaseline = "middle";
-    let step = 1;
-    while (most / step > 6) step *= 2;
-    for (let value = 0; value <= most; value += step) {
-      const y = Math.round(top + height - value / most * height);
-      context.fillText(bytes(value), left - 8 * ratio, y);
-      context.fillRect(left - 4 * ratio, y, 4 * ratio, 1);
-      context.globalAlpha = 0.25;
-      context.fillRect(left, y, width, 1);
-      context.globalAlpha = 1;
-    }
   }
   marks() {
     const { context, left, top, height, width, ratio, view } = this, bottom = top + height;

@@ -94,7 +94,7 @@ class Picture {
   }
   horizontalAxis() {
     const { context, view, ratio } = this, span = view.x1 - view.x0;
-    const step = niceStep(span / Math.max(2, this.width / ratio / 130));
+    const step = niceStep(span / Math.max(3, this.width / ratio / 130));
     this.font();
     context.textAlign = "center";
     context.textBaseline = "top";
@@ -109,6 +109,21 @@ class Picture {
       context.fillText(view.label(x), Math.min(at, this.canvas.width - half), this.top + this.height + 6 * ratio);
     }
     context.stroke();
+  }
+  // Labels at the multiples of a step from `low` to `high`, with lines of the length `across`; `place` has the pixel of a value.
+  verticalAxis(low, high, step, label, place, across) {
+    const { context, left, ratio } = this;
+    this.font();
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    for (let value = Math.ceil(low / step) * step; value <= high; value += step) {
+      const y = Math.round(place(value));
+      context.fillText(label(value), left - 8 * ratio, y);
+      context.fillRect(left - 4 * ratio, y, 4 * ratio, 1);
+      context.globalAlpha = 0.25;
+      context.fillRect(left, y, across, 1);
+      context.globalAlpha = 1;
+    }
   }
   x(value) {
     return (value - this.view.x0) / (this.view.x1 - this.view.x0) * this.width;
@@ -200,3 +215,6 @@ function niceStep(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map(factor => factor * power).find(step => step >= value * 0.999);
 }
+
+// The least power of two that is not below `value`, and 1: a round number of bytes.
+const binaryStep = value => 2 ** Math.max(0, Math.ceil(Math.log2(value)));
