@@ -1,13 +1,14 @@
 # The Python environments, and the wheel that is installed in them.
 
-# The two test environments with their Python commands; the third one builds the wheel, the fourth draws figures, the fifth builds
-# the pages, the sixth releases. The RPATH in dpctl 0.17's wheel does not contain the folder of the SYCL runtime, so the library path is set.
+# The environments with their Python commands: of the tests the first two; the others build the wheel, figures, the pages, releases and
+# conda packages. The RPATH in dpctl 0.17's wheel does not contain the folder of the SYCL runtime, so the library path is set.
 VENV := .venv
 VENV_NUMBA_DPEX := .venv-numba-dpex
 VENV_BUILD := .venv-build
 VENV_FIGURE := .venv-figure
 VENV_DOCS := .venv-docs
 VENV_DIST := .venv-dist
+VENV_CONDA := .venv-conda
 PY := $(VENV)/bin/python
 ifeq ($(shell $(PYTHON) -c 'import sys; print(sys.version_info[:2] == (3, 11))' 2>/dev/null),True)
 NUMBA_DPEX := $(VENV_NUMBA_DPEX)/.zeusm
@@ -24,6 +25,7 @@ $(VENV_BUILD)/.requirements: requirements/venv-build.txt
 $(VENV_FIGURE)/.requirements: requirements/venv-figure.txt
 $(VENV_DOCS)/.requirements: requirements/venv-docs.txt
 $(VENV_DIST)/.requirements: requirements/venv-dist.txt
+$(VENV_CONDA)/.requirements: requirements/venv-conda.txt
 $(VENV_NUMBA_DPEX)/.requirements: requirements/venv-numba-dpex.txt
 # An interrupted installation leaves packages that pip takes for complete: the environment is made anew.
 %/.requirements: | setup

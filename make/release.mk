@@ -45,6 +45,12 @@ install: | setup ## The CPU runtime below PREFIX=/usr/local (DESTDIR=), with its
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/zeusm-cpu.pc
 	echo 'ZE_ENABLE_ALT_DRIVERS=$(INSTALLED)/libze_loader.so.1' > $(DESTDIR)$(PREFIX)/share/zeusm/level-zero.env
 
+# The conda recipe's packages are built by this machine's compilers, and run; conda's channels are not needed.
+.PHONY: test-conda
+test-conda: $(VENV_CONDA)/.requirements ## The conda recipe: its packages are built without conda's channels, and run
+	env -u MAKEFLAGS -u MFLAGS PATH="$(CURDIR)/$(VENV_CONDA)/bin:$$PATH" \
+		$(VENV_CONDA)/bin/python tools/conda/check.py $(CURDIR)/$(VENV_CONDA)/bin/python $(TARGET)/conda
+
 # The lines of docs/howto/ci.md, in a Debian root that has what a runner's image has.
 CI_ROOT := $(CURDIR)/.cache/ci-root
 $(CI_ROOT)/.complete: tools/debian_root.sh
