@@ -54,7 +54,8 @@ lint-abi3: | setup ## clippy for the wheel that serves all versions of Python
 test-loader-all: ## All programs of the Rust tests behind the system's loader without its validation layer
 	$(MAKE) test-loader LOADER_TESTS='*'
 
-# JAX needs a later Python than Debian 12's: JAX_PYTHON=python3.12 names it. The wheel is that for all versions.
+# JAX needs a later Python than Debian 12's: JAX_PYTHON=python3.12 names it. The wheel is that for all versions. The kernel of
+# jnp.linalg.solve takes minutes to build on a busy machine, so that no test has a limit.
 JAX_PYTHON := python3.12
 VENV_JAX := .venv-jax
 $(VENV_JAX)/.requirements: PYTHON := $(JAX_PYTHON)
@@ -62,7 +63,7 @@ $(VENV_JAX)/.requirements: requirements/venv-jax.txt
 .PHONY: test-jax
 test-jax: $(VENV_JAX)/.requirements dist/abi3/.built ## JAX with Intel's plugin on the CPU runtime, beside JAX's own CPU device (3.5 GB of packages)
 	$(VENV_JAX)/bin/pip install -q --no-deps --force-reinstall dist/abi3/*.whl
-	$(VENV_JAX)/bin/python $(PYTEST) tests/jax
+	$(VENV_JAX)/bin/python $(PYTEST_LONG) tests/jax
 
 VENV_TORCH := .venv-torch
 $(VENV_TORCH)/.requirements: requirements/venv-torch.txt

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::kind::UsmKind;
 use crate::pool::Pool;
 use crate::queue::RawQueue;
-use crate::usm::{Allocation, LevelZeroProvider, Saved};
+use crate::usm::{Allocation, LevelZeroProvider, Saved, pointer};
 
 impl Pool<LevelZeroProvider> {
     /// Gives the physical memory back and keeps the addresses, so that pointers to the blocks in use are valid again after
@@ -78,8 +78,4 @@ impl Pool<LevelZeroProvider> {
         // SAFETY: both are of the size, and alive until the copy is complete, which this waits for.
         unsafe { queue.copy_and_wait(to, from, size) }
     }
-}
-
-fn pointer(range: &Range<usize>) -> *mut c_void {
-    ptr::with_exposed_provenance_mut(range.start)
 }

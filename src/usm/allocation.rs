@@ -180,7 +180,7 @@ impl Allocation {
         Ok(Self::of_block(block))
     }
 
-    /// Allocates from a pool if it has a cached block, see [`Pool::allocate_cached`].
+    /// Allocates from a pool if it has a cached block and is not suspended, see [`Pool::allocate_cached`].
     #[must_use]
     #[inline(always)] // See `Pool::allocate_cached`.
     pub fn in_pool_cached(
@@ -188,7 +188,7 @@ impl Allocation {
         size: usize,
         alignment: usize,
     ) -> Option<Self> {
-        if size == 0 {
+        if size == 0 || pool.provider().is_suspended() {
             return None;
         }
         let block = pool.allocate_cached(size, alignment)?;

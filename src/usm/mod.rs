@@ -25,7 +25,7 @@ pub use context_map::{held, is_in_place, is_suspended};
 pub use default_pools::pools_enabled;
 pub use memory::{DeviceMemory, HostMemory, Memory, SharedMemory};
 pub use provider::LevelZeroProvider;
-pub(crate) use virtual_memory::Saved;
+pub(crate) use virtual_memory::{Saved, pointer};
 
 pub use crate::kind::{Device, Host, HostAccessible, Kind, Shared, UsmKind};
 pub use crate::pool::LARGEST_ALIGNMENT;

@@ -268,8 +268,8 @@ impl VirtualMemory {
     }
 }
 
-fn pointer(range: &Range<usize>) -> *const c_void {
-    ptr::with_exposed_provenance(range.start)
+pub(crate) fn pointer(range: &Range<usize>) -> *mut c_void {
+    ptr::with_exposed_provenance_mut(range.start)
 }
 
 /// A pool that is about to be suspended or resumed: its memory must not be used. If neither comes to an end, it is as before.

@@ -176,7 +176,7 @@ BFLOAT16 = {
         jnp.tanh(x),
         jnp.ldexp(x, 2),
         jnp.abs(3 - x),
-        lax.clamp(1.0, x, 3.0),
+        lax.clamp(x.dtype.type(1), x, x.dtype.type(3)),
     ),
     "from": lambda x: (x.astype("f4") * 3, x.astype("f2"), x.astype("i4"), x.astype("u1")),
     "gradient": lambda x: jax.grad(lambda y: jnp.sum(y * y))(x),

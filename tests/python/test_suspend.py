@@ -1,8 +1,11 @@
 """`pool.suspend` and `pool.resume`: a pool gives its physical memory back and keeps its addresses."""
 
+import ctypes
+import functools
 import gc
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -163,30 +166,96 @@ def test_alignment(pool):
         assert pool.malloc(100, alignment=1 << power)._pointer % (1 << power) == 0
 
 
-def test_threads_allocate_beside_it(pool):
-    stop, wrong = threading.Event(), []
+class CApi:
+    """The functions of the C API that allocate from a pool and free, called without the GIL."""
 
-    def work():
-        while not stop.is_set():
-            try:
-                kept = [pool.malloc(size) for size in (100, 100_000, 1 << 20)]
-                del kept[0], kept
-            except zm.USMAllocationError as error:
-                if SUSPENDED not in str(error):
-                    wrong.append(error)
+    def __init__(self, pool):
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.argtypes, get.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+        table = get(zeusm._zeusm._C_API, b"zeusm._C_API")
+        # Behind two numbers in the place of one pointer: check, describe, from_pointer, pool, allocate, free.
+        of_pool, allocate, free = (ctypes.c_void_p * 7).from_address(table)[4:]
+        self.pool = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(of_pool)(pool)
+        size = ctypes.c_size_t
+        self.allocate_in = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, size, size)(allocate)
+        self.free = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(free)
+
+    def allocate(self, size):
+        return self.allocate_in(self.pool, size, 0)
+
+
+def test_a_block_that_is_freed_meanwhile_is_not_allocated(pool):
+    """Not by C code either, which has no other way to know."""
+    c, blocks = CApi(pool), [pool.malloc(1000) for _ in range(4)]
+    pool.suspend()
+    del blocks[:3]
+    gc.collect()
+    assert c.allocate(1000) is None
+    with pytest.raises(zm.USMAllocationError, match=SUSPENDED):
+        pool.malloc(1000)
+    pool.resume()
+    pointer = c.allocate(1000)
+    assert pointer
+    assert c.free(pointer) == 0
+
+
+def test_threads_allocate_beside_it(pool):
+    """100 rounds, in each of which threads are refused; other pools are used, suspended and resumed meanwhile."""
+    refused, stop, wrong = threading.Semaphore(0), threading.Event(), []
+    c, sleeping = CApi(pool), zm.MemoryPool("device", suspendable=True)
+    others = [sleeping, zm.MemoryPool("device"), zm.MemoryPool("shared")]
+
+    def in_python():
+        try:
+            kept = [pool.malloc(size) for size in (100, 100_000, 1 << 20)]
+            del kept[0], kept
+        except zm.USMAllocationError as error:
+            if SUSPENDED not in str(error):
+                raise
+            return True
+
+    def in_c():
+        pointers = [c.allocate(size) for size in (100, 100_000, 1 << 20)]
+        assert not any(c.free(pointer) for pointer in pointers)
+        return not all(pointers)
+
+    def in_another(other):
+        used = filled(other, SIZES[:-1])
+        if other is sleeping:
+            other.suspend()
+            other.resume()
+        assert holds(used)
+
+    def repeat(work):
+        try:
+            while not stop.is_set():
+                if work():
+                    refused.release()
+                    time.sleep(0.001)
+        except BaseException as error:
+            wrong.append(error)
+            raise
 
     blocks = filled(pool, SIZES[:-1])
-    threads = [threading.Thread(target=work) for _ in range(2)]
+    works = [in_python, in_c] * 2 + [functools.partial(in_another, other) for other in others]
+    threads = [threading.Thread(target=repeat, args=[work]) for work in works]
     for thread in threads:
         thread.start()
-    for _ in range(20):
-        pool.suspend()
-        pool.resume()
-    stop.set()
-    for thread in threads:
-        thread.join()
+    try:
+        for _ in range(100):
+            pool.suspend()
+            while refused.acquire(blocking=False):
+                pass
+            while not refused.acquire(timeout=1):
+                assert not wrong
+            pool.resume()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
     assert not wrong
     assert holds(blocks)
+    assert pool.statistics().used_count == len(blocks)
 
 
 @resident_tells

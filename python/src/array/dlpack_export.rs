@@ -59,8 +59,7 @@ impl UsmArray {
         dl_device: Option<&Bound<'py, PyAny>>,
         copy: Option<BoolOrInt>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let copy = copy.map(|copy| copy.0);
-        export(slf, stream, max_version, dl_device, copy)
+        export(slf, stream, max_version, dl_device, copy.map(|copy| copy.0))
     }
 
     /// The DLPack device type, 14 for kDLOneAPI, and the position of the device among all root devices of SYCL.

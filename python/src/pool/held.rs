@@ -13,8 +13,16 @@ use zeusm::pool::Pool;
 use zeusm::usm::{Allocation, LevelZeroProvider};
 use zeusm_process::{Local, Mutex};
 
-/// The allocations by their addresses. A fork's child has none: those of its parent stay its parent's.
-static HELD: Local<Mutex<FxHashMap<usize, Allocation>>> = Local::new();
+/// Allocations by their addresses.
+type Part = Mutex<FxHashMap<usize, Allocation>>;
+
+/// All of them, in parts that threads rarely lock at once. A fork's child has none: those of its parent stay its parent's.
+static HELD: Local<[Part; 16]> = Local::new();
+
+/// The part for an address, by the upper bits of a product, which depend on all bits of the address.
+fn part(address: usize) -> &'static Part {
+    &HELD.get_or_default()[address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - 4)]
+}
 
 /// Allocates from the pool; null without bytes.
 ///
@@ -32,15 +40,15 @@ pub(crate) fn allocate(
     };
     let pointer = allocation.as_ptr();
     if !pointer.is_null() {
-        let mut held = HELD.get_or_default().lock();
-        held.insert(pointer.addr(), allocation);
+        let address = pointer.addr();
+        part(address).lock().insert(address, allocation);
     }
     Ok(pointer)
 }
 
 /// Takes the allocation at an address, for its end.
 pub(crate) fn take(pointer: *mut c_void) -> Option<Allocation> {
-    HELD.get()?.lock().remove(&pointer.addr())
+    part(pointer.addr()).lock().remove(&pointer.addr())
 }
 
 /// Frees an allocation.

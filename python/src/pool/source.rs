@@ -86,9 +86,6 @@ impl<'a> AllocationSource<'a> {
                         "pool and queue are of different contexts or devices",
                     ));
                 }
-                if provider.is_suspended() {
-                    return Ok(None);
-                }
                 Allocation::in_pool_cached(pool, size, alignment)
             }
         })
