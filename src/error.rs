@@ -157,10 +157,9 @@ pub enum Error {
     },
     /// Memory could not be allocated.
     #[error(
-        "cannot allocate {} of {kind} USM{} on {device}\n  {cause}\n  the device's largest allocation: {}{}{}",
+        "cannot allocate {} of {kind} USM{} on {device}\n  {cause}{}{}",
         bytes(.size),
         aligned(.alignment),
-        Bytes(*.limit),
         lines(.bounds),
         lines(&self.remedy())
     )]
@@ -173,12 +172,11 @@ pub enum Error {
         alignment: usize,
         /// The device's name.
         device: String,
-        /// The device's largest allocation in bytes.
-        limit: u64,
-        /// The limits of this process that are less than the machine's memory.
+        /// Where Level Zero refused: what limits the memory and has the least free, and what else has less free than the size.
         bounds: Box<[Bound]>,
-        /// The stacks whose blocks have the most bytes on the device, if a [history](crate::history) is recorded. Their
-        /// numbers mean something to the caller that named them only, so the message does not contain them.
+        /// The stacks whose blocks have the most bytes on the device, or in the pool whose limit it is, if a
+        /// [history](crate::history) is recorded. Their numbers mean something to the caller that named them only, so the message
+        /// does not contain them.
         holders: Box<[Holder]>,
         /// The error of Level Zero or of the pool.
         cause: Box<Error>,
@@ -427,11 +425,18 @@ impl Error {
         }
     }
 
+    /// Why memory could not be allocated, below what the pools say.
+    pub(crate) fn root(&self) -> &Self {
+        match self {
+            Self::Allocation { cause, .. } | Self::Pool { cause, .. } => cause.root(),
+            _ => self,
+        }
+    }
+
     /// What to do about memory that could not be allocated, which is the last line of the message.
     #[must_use]
     pub fn remedy(&self) -> Option<&'static str> {
-        match self {
-            Self::Allocation { cause, .. } | Self::Pool { cause, .. } => cause.remedy(),
+        match self.root() {
             Self::TooLarge { .. } => {
                 Some("work in smaller parts: no free of memory makes room for so much")
             }
@@ -443,7 +448,9 @@ impl Error {
             ),
             Self::PoolLimit { .. } => Some("free blocks of the pool, or give it a higher limit"),
             Self::TooManyMappings { .. } => Some("free memory, or raise vm.max_map_count"),
-            _ if self.is_out_of_memory() => Some("free memory, or return what pools hold (trim)"),
+            root if root.is_out_of_memory() => {
+                Some("free memory, or return what pools hold (trim)")
+            }
             _ => None,
         }
     }

@@ -58,7 +58,7 @@ fn allocations(context: &Context, device: &Device) {
     // The library has no function for shared memory.
     let error = Allocation::direct(context, device, UsmKind::Shared, 64, 0).unwrap_err();
     assert!(
-        matches!(error, Error::Allocation { limit: 4096, .. }),
+        matches!(error, Error::Allocation { size: 64, .. }),
         "{error}"
     );
     for (kind, shared) in [

@@ -190,7 +190,7 @@ impl Group {
     }
 }
 
-/// A limit of this process that is less than what the machine has.
+/// What limits the memory of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// What limits what, in words.
@@ -206,12 +206,16 @@ impl Bound {
     #[must_use]
     pub fn all() -> Box<[Self]> {
         let root = Path::new("/");
-        let groups = group_limit(root).map(|limit| Self {
-            what: "control groups limit the memory of this process",
-            limit,
-            free: Memory::below(root).available,
-        });
-        groups.into_iter().chain(addresses()).collect()
+        let now = Memory::below(root);
+        let memory = Self {
+            what: match group_limit(root) {
+                Some(_) => "control groups limit the memory of this process",
+                None => "the machine limits memory and swap space",
+            },
+            limit: now.with_swap,
+            free: now.available,
+        };
+        [memory].into_iter().chain(resources()).collect()
     }
 }
 
@@ -224,21 +228,37 @@ impl fmt::Display for Bound {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn addresses() -> Option<Bound> {
-    None
+fn resources() -> [Bound; 0] {
+    []
 }
 
+/// The limits that the shell's `ulimit` sets, with the position of what they limit in `statm`.
+///
 /// Source: getrlimit(2), `proc_pid_statm(5)`.
 #[cfg(target_os = "linux")]
-fn addresses() -> Option<Bound> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
-    let sizes = fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = sizes.split(' ').next()?.parse().ok()?;
-    let used = pages.saturating_mul(rustix::param::page_size() as u64);
-    Some(Bound {
-        what: "RLIMIT_AS (ulimit -v) limits the addresses of this process",
-        limit,
-        free: limit.saturating_sub(used),
+fn resources() -> impl Iterator<Item = Bound> {
+    use rustix::process::{Resource, getrlimit};
+
+    let sizes = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    [
+        (
+            Resource::As,
+            0,
+            "RLIMIT_AS (ulimit -v) limits the addresses of this process",
+        ),
+        (
+            Resource::Data,
+            5,
+            "RLIMIT_DATA (ulimit -d) limits the private memory of this process",
+        ),
+    ]
+    .into_iter()
+    .filter_map(move |(resource, position, what)| {
+        let limit = getrlimit(resource).current?;
+        let pages: u64 = sizes.split(' ').nth(position)?.parse().ok()?;
+        let used = pages.saturating_mul(rustix::param::page_size() as u64);
+        let free = limit.saturating_sub(used);
+        Some(Bound { what, limit, free })
     })
 }
 

@@ -15,7 +15,7 @@ use zeusm_process::memory::Bound;
 use super::in_place::InPlace;
 use super::{LevelZeroProvider, budget, context_map, exports, pools_enabled};
 use crate::context::Context;
-use crate::device::Device;
+use crate::device::{Device, MemoryState};
 use crate::error::{Error, Result};
 use crate::history::{self, Action, Failure, Place};
 use crate::kind::UsmKind;
@@ -359,14 +359,19 @@ fn failed(
     cause: Error,
 ) -> Error {
     let device = provider.device();
+    let same_memory = in_memory_of(device, place);
+    let is_of_pool = matches!(cause.root(), Error::PoolLimit { .. });
+    let counts = |other: &Place| same_memory(other) && (!is_of_pool || other.pool == place.pool);
     let error = Error::Allocation {
         kind: provider.kind(),
         size,
         alignment,
         device: device.to_string(),
-        limit: device.largest_allocation(),
-        bounds: Bound::all(),
-        holders: history::holders(in_memory_of(device, place), HOLDERS).into(),
+        bounds: match cause.root() {
+            Error::Call { .. } => bounds(device, place, size),
+            _ => Box::default(),
+        },
+        holders: history::holders(counts, HOLDERS).into(),
         cause: Box::new(cause),
     };
     if history::is_recording() {
@@ -374,6 +379,27 @@ fn failed(
         history::failed(size, place, failure);
     }
     error
+}
+
+/// What limits the memory and has the least free, and what else has less free than `size`.
+fn bounds(device: &Device, place: &Place, size: usize) -> Box<[Bound]> {
+    let own = free_memory(device, place).map(|state| Bound {
+        what: "the device limits its memory",
+        limit: state.total,
+        free: state.free,
+    });
+    let mut all: Vec<_> = Bound::all().into_iter().chain(own).collect();
+    all.sort_by_key(|bound| bound.free);
+    let more = all.iter().skip(1).take_while(|it| it.free < size as u64);
+    all.truncate(1 + more.count());
+    all.into()
+}
+
+/// That of the device, for memory there, if the driver tells.
+fn free_memory(device: &Device, place: &Place) -> Option<MemoryState> {
+    is_in_device_memory(device, place)
+        .then(|| device.memory_state().ok())
+        .flatten()
 }
 
 fn is_in_device_memory(device: &Device, place: &Place) -> bool {
@@ -401,10 +427,7 @@ fn failure(device: &Device, place: &Place, error: &Error) -> Failure {
         message: error.to_string(),
         cached: held - in_use,
         in_use,
-        free: is_in_device_memory(device, place)
-            .then(|| device.memory_state().ok())
-            .flatten()
-            .map(|state| state.free),
+        free: free_memory(device, place).map(|state| state.free),
         ..Failure::default()
     }
 }

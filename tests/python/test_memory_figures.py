@@ -53,6 +53,58 @@ def test_a_failure_names_those_who_hold_the_most(usm_type):
     del kept
 
 
+def test_the_limit_of_a_pool_names_who_holds_that_pool():
+    """Blocks elsewhere, however large, make no room in it; nor does what the machine has."""
+
+    def elsewhere():
+        return zm.MemoryUSMHost(8 * MIB)
+
+    def own():
+        return pool.malloc(MIB // 2)
+
+    pool = zm.MemoryPool("host", limit=MIB)
+    with zm.record_history():
+        kept = elsewhere(), own()
+        with pytest.raises(zm.USMAllocationError) as failure:
+            pool.malloc(MIB)
+    message = str(failure.value)
+    assert "own" in message
+    assert "in 1 blocks" in message
+    assert "elsewhere" not in message
+    assert "of which" in message and " are free" not in message
+    del kept
+
+
+LIMITED = """
+import resource
+import zeusm.memory as zm
+zm.MemoryUSMHost(1)
+name, room = getattr(resource, "%s"), 256 << 20
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[%d]) * resource.getpagesize()
+resource.setrlimit(name, (used + room, resource.RLIM_INFINITY))
+try:
+    zm.%s(2 * room)
+except zm.USMAllocationError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(zeusm.runtime().kind != "cpu", reason="a GPU's memory is not the process's")
+@pytest.mark.parametrize("memory_class", ["MemoryUSMDevice", "MemoryUSMHost"])
+@pytest.mark.parametrize(
+    ("limit", "column", "option"), [("RLIMIT_AS", 0, "ulimit -v"), ("RLIMIT_DATA", 5, "ulimit -d")]
+)
+def test_the_limit_that_refuses_is_named_with_what_is_free(
+    run_python, limit, column, option, memory_class
+):
+    told = run_python(LIMITED % (limit, column, memory_class)).stdout
+    lines = [line.strip() for line in told.splitlines()]
+    (bound,) = [line for line in lines if "are free" in line]
+    assert bound.startswith(f"{limit} ({option}) limits"), told
+    assert lines[-1] == "free memory, or return what pools hold (trim)"
+
+
 @pytest.mark.parametrize("discrete", [False, True])
 def test_a_failure_counts_the_memory_that_was_short(run_recorded, discrete):
     """A discrete device has memory of its own, beside the host's."""

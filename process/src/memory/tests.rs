@@ -119,21 +119,29 @@ fn a_container_sees_its_group_as_the_root() {
 #[test]
 #[cfg(target_os = "linux")]
 #[cfg_attr(miri, ignore = "Miri does not fork")]
-fn a_limit_of_addresses_is_told_with_what_is_free() {
+fn limits_of_the_process_are_told_with_what_is_free() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     crate::testing::in_child(|| {
-        let is_of_addresses = |bound: &Bound| bound.what.starts_with("RLIMIT_AS");
-        assert!(!Bound::all().iter().any(is_of_addresses));
-        let limit = Rlimit {
-            current: Some(1 << 40),
-            ..getrlimit(Resource::As)
-        };
-        setrlimit(Resource::As, limit).unwrap();
-        let bound = Bound::all().into_iter().find(is_of_addresses).unwrap();
-        let Bound { limit, free, .. } = bound;
-        assert_eq!(limit, 1 << 40);
-        assert!((1 << 39..1 << 40).contains(&free), "{free}");
-        assert!(bound.to_string().contains("ulimit -v"));
+        for (resource, name, option) in [
+            (Resource::As, "RLIMIT_AS", "ulimit -v"),
+            (Resource::Data, "RLIMIT_DATA", "ulimit -d"),
+        ] {
+            let is_it = |bound: &Bound| bound.what.starts_with(name);
+            assert!(!Bound::all().iter().any(is_it));
+            let limit = Rlimit {
+                current: Some(1 << 40),
+                ..getrlimit(resource)
+            };
+            setrlimit(resource, limit).unwrap();
+            let bound = Bound::all().into_iter().find(is_it).unwrap();
+            let Bound { limit, free, .. } = bound;
+            assert_eq!(limit, 1 << 40);
+            assert!((1 << 39..1 << 40).contains(&free), "{free}");
+            assert!(bound.to_string().contains(option));
+        }
+        let free = Memory::now().available;
+        let machine = Bound::all()[0];
+        assert!(machine.free > free / 2 && machine.free <= machine.limit);
     });
 }
