@@ -12,9 +12,13 @@ use crate::errors::{normalized, passes};
 /// The most characters of an object's text in a message.
 const MOST: usize = 1000;
 
-/// The error that `about` makes of the object's text. An exception of the object's own code, or of a handler, takes its place.
+/// The error that `about` makes of the object's text, of a string in quotes. An exception of the object's own code, or of a handler, takes its place.
 pub(crate) fn naming(object: &Bound<'_, PyAny>, about: impl FnOnce(&str) -> PyErr) -> PyErr {
-    text(object).map_or_else(|raised| raised, |text| about(&text))
+    let made = match object.is_instance_of::<PyString>() {
+        true => repr(object),
+        false => text(object),
+    };
+    made.map_or_else(|raised| raised, |text| about(&text))
 }
 
 /// The object's text, shortened. An integer with more digits than Python converts is named by its bits.

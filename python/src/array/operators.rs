@@ -54,7 +54,7 @@ fn not_computed<'py>(other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 
 fn no_arithmetic() -> PyErr {
     PyTypeError::new_err(
-        "a UsmArray has no arithmetic: dpnp.asarray(array) is an array over the same memory that has, and copy_to_host() a \
+        "a UsmArray has no arithmetic: dpnp.from_dlpack(array) is an array over the same memory that has, and copy_to_host() a \
          copy for NumPy",
     )
 }

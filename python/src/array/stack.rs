@@ -10,10 +10,11 @@ use pyo3::types::{PyList, PyTuple};
 use super::class::UsmArray;
 use super::plan::{Asked, Plan};
 use super::{adopt, make};
+use crate::parse::dtype;
 use zeusm::suai::MAX_NDIM;
 
 /// The array of a list or tuple of arrays in USM of the same shape and type, or of such lists: a copy, by default beside the first of
-/// them. `None` for anything else, which NumPy converts, or refuses.
+/// them. `None` for anything else that NumPy converts, or refuses.
 pub(super) fn stacked(
     obj: &Bound<'_, PyAny>,
     asked: &Asked,
@@ -30,11 +31,16 @@ pub(super) fn stacked(
         let Some(array) = part(&item?, depth)? else {
             return Ok(None);
         };
-        let is_other = |first: &UsmArray| {
-            first.element != array.element || first.layout.shape() != array.layout.shape()
-        };
-        if arrays.first().is_some_and(is_other) {
-            return Ok(None);
+        if let Some(first) = arrays.first()
+            && (first.element != array.element || first.layout.shape() != array.layout.shape())
+        {
+            return match [first, &array]
+                .iter()
+                .any(|it| it.check_host_accessible().is_err())
+            {
+                true => Err(differ(first, &array)),
+                false => Ok(None),
+            };
         }
         arrays.push(array);
     }
@@ -63,6 +69,16 @@ pub(super) fn stacked(
         all.as_any().set_item(index, Bound::new(py, array)?)?;
     }
     all.get().share(py).map(Some)
+}
+
+/// The error for arrays that NumPy cannot convert.
+fn differ(first: &UsmArray, other: &UsmArray) -> PyErr {
+    let [shape, another] = [first, other].map(|it| it.layout.shape());
+    let [element, its] = [first, other].map(|it| dtype::name(&it.element));
+    PyValueError::new_err(format!(
+        "arrays of a list need the same shape and dtype, and it has {shape:?} of {element} and {another:?} of {its}: reshape or \
+         convert them before, or give copies for the host (copy_to_host())"
+    ))
 }
 
 fn part(item: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<UsmArray>> {
