@@ -8,8 +8,10 @@ of the interpreter has imported already.
 import os
 import sys
 
-#: The environment variable: 0 disables `start`.
+#: The environment variable, whose words are those of zeusm's switches: 0 disables `start`.
 VARIABLE = "ZEUSM_ENABLE"
+ON = ("1", "true", "yes", "on")
+OFF = ("0", "false", "no", "off")
 
 #: The packages that load a SYCL runtime. It looks for devices at its first use, once.
 PACKAGES = frozenset({"dpctl", "dpnp", "numba_dpex", "onedal", "daal4py", "sklearnex"})
@@ -25,28 +27,38 @@ LINE = (
 class _Hook:
     """Imports zeusm before one of the packages. It stays in place: `importlib` iterates over the list of hooks."""
 
-    _failed = False
+    _is_done = False
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
-        if name not in PACKAGES or self._failed:
+        if name not in PACKAGES or self._is_done:
             return
+        self._is_done = True
+        if value() not in ("", *ON, *OFF):
+            warn(f"{VARIABLE}={value()!r} is not {', '.join(ON + OFF)}: zeusm stays enabled")
         try:
             import zeusm  # noqa: F401
         except Exception as error:
-            self._failed = True
-            import warnings
-
-            warnings.warn(
+            warn(
                 f"zeusm is enabled in this environment, and cannot be imported: {error!r}; remove {FILE} from the "
-                f"site-packages to disable it, or set {VARIABLE}=0",
-                RuntimeWarning,
-                stacklevel=2,
+                f"site-packages to disable it, or set {VARIABLE}=0"
             )
 
 
+def warn(text: str) -> None:
+    """Warn at the import of the package."""
+    import warnings
+
+    warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+def value() -> str:
+    """The variable's word. An interpreter that starts must not fail, so an unknown one does not disable it."""
+    return os.environ.get(VARIABLE, "").strip().lower()
+
+
 def is_off() -> bool:
-    """Whether the variable disables it. An interpreter that starts must not fail, so an unknown word is no."""
-    return os.environ.get(VARIABLE, "").strip().lower() in ("0", "false", "no", "off")
+    """Whether the variable disables it."""
+    return value() in OFF
 
 
 def start() -> None:

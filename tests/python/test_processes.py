@@ -209,6 +209,13 @@ def test_the_variable_disables_it(enabled):
     assert enabled(LIST, env={"ZEUSM_ENABLE": "1"}).stdout == NAMES
 
 
+def test_a_word_that_is_no_switch_is_a_warning(enabled):
+    result = enabled("import dpctl, dpnp; print(1)", env={"ZEUSM_ENABLE": "disabled"})
+    assert result.stdout == "1\n"
+    assert result.stderr.count("RuntimeWarning") == 1
+    assert "ZEUSM_ENABLE='disabled' is not 1, true, yes, on, 0" in result.stderr
+
+
 def test_the_start_imports_one_small_module(environment):
     def modules():
         return set(environment("import sys; print(*sys.modules)").stdout.split())
