@@ -131,6 +131,15 @@ fn another_driver(context: &Context, own: &Device) {
     assert!(!device.can_access(own).unwrap());
     let theirs = Context::new(other).unwrap();
     is_refused(&Queue::new(&theirs, own).unwrap_err());
+    let queues = (
+        Queue::new(&theirs, device).unwrap(),
+        Queue::new(context, own).unwrap(),
+    );
+    let memory = DeviceMemory::new(context, own, 64).unwrap();
+    let (into, out) = (memory.as_ptr().cast_mut().cast(), memory.as_ptr().cast());
+    // SAFETY: the memory is alive; nothing is copied.
+    let event = unsafe { queues.0.peer_copy_async_raw(into, &queues.1, out, 64) };
+    assert!(event.unwrap().is_none());
 }
 
 fn hints(context: &Context, device: &Device) {

@@ -154,6 +154,24 @@ fn devices_differ_in_handle_and_uuid() {
 }
 
 #[test]
+fn a_driver_lists_the_devices_that_its_own_are_parts_of() {
+    for device in setup().1 {
+        let (driver, mut whole) = (device.driver(), std::ptr::null_mut());
+        if let Some(root) = driver.library().zeDeviceGetRootDevice {
+            // SAFETY: the device is alive, and there is room for the handle.
+            let _ = unsafe { root(device.handle(), &mut whole) };
+        }
+        let handle = if whole.is_null() {
+            device.handle()
+        } else {
+            whole
+        };
+        assert!(driver.lists(handle).unwrap());
+        assert!(!driver.lists(std::ptr::without_provenance_mut(8)).unwrap());
+    }
+}
+
+#[test]
 fn memory_belongs_to_the_device_that_it_was_allocated_for() {
     let (context, devices) = setup();
     for device in devices {

@@ -13,6 +13,10 @@ fn operations_are_recorded_when_their_queue_is_dropped() {
     let queue = Queue::new(&context, &device).unwrap();
     history::start(Options::default());
     let held = HostMemory::new(&context, &device, 1000).unwrap();
+    // The times are those of an event, also where the caller waits.
+    let mut filled = HostMemory::new(&context, &device, 50_000).unwrap();
+    queue.fill(&mut filled, 7).unwrap();
+    drop(filled);
     let memories = [100_000, 200_000].map(|size| HostMemory::new(&context, &device, size).unwrap());
     let operations = memories.map(|memory| queue.fill_async(memory, 7).unwrap());
     drop(operations);
@@ -37,8 +41,8 @@ fn operations_are_recorded_when_their_queue_is_dropped() {
     drop(held);
     let recording = history::stop().unwrap();
     let sizes: Vec<usize> = recording.operations.iter().map(|it| it.size).collect();
-    assert_eq!(sizes, [100_000, 200_000]);
-    let [first, second] = &recording.operations[..] else {
+    assert_eq!(sizes, [50_000, 100_000, 200_000]);
+    let [_, first, second] = &recording.operations[..] else {
         unreachable!()
     };
     assert!(first.time + first.duration <= second.time);

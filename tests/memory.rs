@@ -258,3 +258,12 @@ fn an_allocations_context_has_the_same_pools() {
     drop((pool, same, context));
     assert!(weak.pool(&device, UsmKind::Shared).is_none());
 }
+
+#[test]
+fn memory_of_the_program_without_bytes_has_no_pages() {
+    let (context, device) = setup();
+    let nothing = NonNull::slice_from_raw_parts(NonNull::<u8>::dangling(), 0);
+    let memory = unsafe { Allocation::from_host(&context, &device, nothing, Box::new(())) };
+    let memory = memory.unwrap();
+    assert!(memory.size() == 0 && !memory.is_in_place());
+}

@@ -498,3 +498,32 @@ fn a_queue_equals_its_clones_only() {
     assert_eq!(queue, queue.clone());
     assert_ne!(queue, Queue::new(&context, &device).unwrap());
 }
+
+#[test]
+fn a_queue_that_was_not_used_has_nothing_to_wait_for() {
+    let (_context, _device, queue) = setup();
+    queue.drop_complete();
+    queue.reclaim();
+    queue.wait().unwrap();
+    assert!(queue.is_idle() && queue.is_reclaimed());
+}
+
+#[test]
+fn a_blocking_operation_follows_its_wait_list() {
+    let (context, device, queue) = setup();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let task = {
+        let is_over = Arc::clone(&is_over);
+        let other = Queue::new(&context, &device).unwrap();
+        let task = other.host_task(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            is_over.store(true, Ordering::Release);
+        });
+        task.unwrap()
+    };
+    let mut memory = SharedMemory::new(&context, &device, 1 << 20).unwrap();
+    let dependent = queue.depends_on(&[task]).unwrap();
+    dependent.fill(&mut memory, 3).unwrap();
+    assert!(is_over.load(Ordering::Acquire));
+    assert!(memory.as_slice().unwrap().iter().all(|&byte| byte == 3));
+}

@@ -59,6 +59,22 @@ fn an_exported_array_is_imported_unchanged_and_released_once() {
 }
 
 #[test]
+fn an_array_without_elements_needs_no_buffer() {
+    let owner = Arc::new(());
+    let mut array = three(Device::Cpu, &owner);
+    (array.array.length, array.array.null_count) = (0, -1);
+    // SAFETY: `export` made the structures with two buffers, and this is their only consumer.
+    let taken = unsafe {
+        *array.array.buffers.add(1) = ptr::null();
+        let schema = Schema::of(int32()).unwrap();
+        let structure = DeviceArray::to_dlpack(&mut array, true, &schema).unwrap();
+        Managed::new(Form::Versioned, structure.cast())
+    };
+    drop((array, taken));
+    assert_eq!(Arc::strong_count(&owner), 1);
+}
+
+#[test]
 fn a_structure_that_no_consumer_takes_is_released() {
     let owner = Arc::new(());
     drop(three(Device::Cpu, &owner));
@@ -92,6 +108,7 @@ fn what_is_no_array_of_numbers_is_refused() {
             refusal(|schema, _| schema.format = ptr::null()),
             "used before",
         ),
+        (refusal(|schema, _| schema.release = None), "used before"),
         (refusal(|it, _| it.dictionary = some.cast()), "dictionary"),
         (
             refusal(|_, it| it.array.buffers = ptr::null_mut()),

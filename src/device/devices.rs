@@ -119,12 +119,9 @@ impl Driver {
     /// Whether the driver has more than one card. The tiles of a card count as one.
     #[cfg(target_os = "linux")]
     pub(crate) fn has_several_cards(&self) -> Result<bool> {
-        let Some((first, others)) = self.devices()?.split_first() else {
-            return Ok(false);
-        };
-        let root = self.root(first);
-        let is_another = |device: &Device| root.is_none() || self.root(device) != root;
-        Ok(others.iter().any(is_another))
+        let mut devices = self.devices()?.iter();
+        let root = devices.next().and_then(|first| self.root(first));
+        Ok(devices.any(|device| root.is_none() || self.root(device) != root))
     }
 
     /// The device of which `part` is a sub-device, and its number there.

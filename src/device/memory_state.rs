@@ -57,18 +57,15 @@ impl Device {
     /// and as free only the pages without content, although the kernel reclaims those of files on demand. As in SYCL's figures,
     /// memory that is not available on the machine reduces what the driver offers for allocations.
     fn in_memory_of_machine(&self, state: MemoryState) -> MemoryState {
-        let Some(machine) = machine_memory() else {
-            return state;
-        };
-        if !self.is_integrated() || self.driver().is_cpu_runtime() {
-            return state;
-        }
-        let total = self.memory_size();
-        let used = machine.saturating_sub(state.total);
-        MemoryState {
-            free: total.saturating_sub(used),
-            total,
-        }
+        let is_of_machine = self.is_integrated() && !self.driver().is_cpu_runtime();
+        let machine = machine_memory().filter(|_| is_of_machine);
+        machine.map_or(state, |machine| {
+            let (total, used) = (self.memory_size(), machine.saturating_sub(state.total));
+            MemoryState {
+                free: total.saturating_sub(used),
+                total,
+            }
+        })
     }
 
     /// The device in system management, or the device there that it is a part of.

@@ -177,4 +177,13 @@ mod tests {
         assert!(matches!(socket(Errno::CONNREFUSED), Error::ExporterGone(7)));
         assert!(matches!(socket(Errno::PIPE), Error::Unreachable { .. }));
     }
+
+    #[test]
+    fn a_connection_that_ends_without_an_answer_is_an_error() -> io::Result<()> {
+        let (client, server) = UnixStream::pair()?;
+        drop(server);
+        let ended = read(&client).map_err(|error| error.kind());
+        assert!(matches!(ended, Err(io::ErrorKind::UnexpectedEof)));
+        Ok(())
+    }
 }

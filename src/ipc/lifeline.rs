@@ -2,7 +2,7 @@
 //! the host threads and the commands of devices that wait for them.
 
 use std::collections::HashMap;
-use std::io::{self, PipeReader, Read};
+use std::io::{PipeReader, Read};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -44,10 +44,7 @@ pub fn watch(token: Token, lifeline: OwnedFd, event: &Arc<SharedEvent>) -> Resul
 
 /// Waits for the end of the process, of which nothing is ever written to the pipe.
 fn fail_at_end(token: Token, mut lifeline: PipeReader) {
-    while lifeline
-        .read(&mut [0])
-        .is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
-    {}
+    let _ = lifeline.read_exact(&mut [0]);
     // Once the process is known to have ended, whatever it has signalled is visible.
     exit::inside(|| {
         // Events that are opened later start another thread.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use proptest::prelude::*;
 use rustix::fs::MemfdFlags;
@@ -11,7 +12,7 @@ use super::driver::{self, DriverHandle, Subject};
 use super::driver_descriptor::DriverDescriptor;
 use super::handle::Key;
 use super::identity::is_trusted;
-use super::socket::check_client;
+use super::socket::{check_client, peer_user};
 use super::{Error, IpcHandle, exports};
 use crate::pool::{Options, Pool};
 use crate::usm::{Allocation, LevelZeroProvider, UsmKind};
@@ -393,4 +394,11 @@ fn a_refusal_without_a_description_has_none() {
     };
     assert!(matches!(cause, crate::Error::NullPointer), "{cause}");
     assert_eq!(description, "");
+}
+
+#[test]
+fn the_user_at_the_other_end_of_no_socket_is_an_error() {
+    let file = OwnedFd::from(fs::File::open("/dev/null").unwrap());
+    let error = peer_user(&UnixStream::from(file)).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::ENOTSOCK));
 }

@@ -101,17 +101,13 @@ impl Retained {
     pub(super) fn take_accessed(&mut self) -> Vec<Operands> {
         let is_accessed =
             |event: &Event| !event.is_over() && event.device().check_not_lost().is_ok();
-        let mut accessed = Vec::new();
-        for (number, event, operands) in mem::take(&mut self.own) {
-            if is_accessed(&event) {
-                accessed.push(operands);
-            } else {
-                self.own.push_back((number, event, operands));
-            }
-        }
+        let own = mem::take(&mut self.own).into_iter();
+        let (accessed, rest): (VecDeque<_>, _) = own.partition(|(_, event, _)| is_accessed(event));
+        self.own = rest;
         let others = self.others.extract_if(.., |(event, _)| is_accessed(event));
-        accessed.extend(others.map(|(_, operands)| operands));
-        accessed
+        let others = others.map(|(_, operands)| operands);
+        let own = accessed.into_iter().map(|(.., operands)| operands);
+        own.chain(others).collect()
     }
 
     /// Takes the operands of one complete operation, and records that this thread is dropping them: the number of the drop.

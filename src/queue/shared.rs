@@ -31,18 +31,15 @@ impl RawQueue {
         let library = self.library();
         let dependent = self.depends_on(slice::from_ref(event))?;
         let signalled = dependent.submit(move |list, signal, count, waits| {
-            let Some(shared) = unsignalled.0.take() else {
-                return Ok(());
-            };
             // SAFETY: the event lives as long as `shared`, and `submit` passes valid handles. The second barrier waits for the
             // first, as for all operations before it in the list.
-            unsafe {
+            unsignalled.0.take().map_or(Ok(()), |shared| unsafe {
                 append_barrier(library, list, shared.done(), (count, waits))
                     .inspect_err(|_| shared.fail())?;
                 append_barrier(library, list, signal, NO_WAITS)
                     // The device signals it at some time, and nothing says when.
                     .inspect_err(|_| mem::forget(shared))
-            }
+            })
         })?;
         self.retain(&signalled, shared);
         Ok(())

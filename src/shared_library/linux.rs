@@ -77,11 +77,9 @@ unsafe extern "C" fn add_path(
 ) -> c_int {
     // SAFETY: dl_iterate_phdr passes a valid description, and the `paths` of `find`.
     let (info, paths) = unsafe { (&*info, &mut *paths.cast::<Vec<PathBuf>>()) };
-    if !info.dlpi_name.is_null() {
-        // SAFETY: the name is a C string that is valid under the dynamic linker's lock, which is held here.
-        let name = unsafe { CStr::from_ptr(info.dlpi_name) };
-        paths.push(PathBuf::from(OsStr::from_bytes(name.to_bytes())));
-    }
+    // SAFETY: the name is a C string, empty for the program, that is valid under the dynamic linker's lock, which is held here.
+    let name = unsafe { CStr::from_ptr(info.dlpi_name) };
+    paths.push(PathBuf::from(OsStr::from_bytes(name.to_bytes())));
     0
 }
 

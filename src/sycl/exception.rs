@@ -56,9 +56,7 @@ static UNWINDER: OnceBox<Unwinder> = OnceBox::new();
 impl Handler {
     /// Finds the functions in `library` and its dependencies; `None` without a supported C++ runtime.
     pub(super) fn find(library: &unix::Library) -> Option<Self> {
-        if !cfg!(target_arch = "x86_64") {
-            return None;
-        }
+        cfg!(target_arch = "x86_64").then_some(())?;
         // SAFETY: these are the ABI's types of the functions and of the object.
         let found = unsafe {
             Self {
@@ -121,7 +119,6 @@ impl Handler {
             let class = (self.current_type)();
             let mut object = exception.byte_add(HEADER);
             let has_text = *exception.cast::<u64>() == PRIMARY
-                && !class.is_null()
                 && (self.is_of)(self.exception, class, &mut object, 1);
             let text = if has_text {
                 type What = unsafe extern "C" fn(*const c_void) -> *const c_char;
@@ -221,7 +218,6 @@ extern "C" fn personality(
     context: *mut c_void,
 ) -> c_int {
     const SEARCH: c_int = 1;
-    const IN_HANDLER: c_int = 4;
     const HANDLER_FOUND: c_int = 6;
     const INSTALL_CONTEXT: c_int = 7;
     const CONTINUE: c_int = 8;
@@ -232,9 +228,7 @@ extern "C" fn personality(
     if actions & SEARCH != 0 {
         return HANDLER_FOUND;
     }
-    if actions & IN_HANDLER == 0 {
-        return CONTINUE;
-    }
+    // The second phase ends at the first frame with a handler, which this one is.
     // SAFETY: the unwinder passes its own context, in the phase in which it may be modified; register 0 is rax.
     unsafe {
         (unwinder.set_register)(context, 0, exception.expose_provenance());

@@ -71,7 +71,9 @@ ze_result_t zeDeviceGetStatus(ze_device_handle_t device) { return status; }
 
 ze_result_t zeContextCreate(ze_driver_handle_t driver, const ze_context_desc_t *descriptor, ze_context_handle_t *handle)
 {
-    *handle = malloc(1);
+    char *is_of_second = malloc(1);
+    *is_of_second = driver == (void *)&drivers[1];
+    *handle = (void *)is_of_second;
     return ZE_RESULT_SUCCESS;
 }
 
@@ -150,7 +152,8 @@ ze_result_t zeDeviceGetCommandQueueGroupProperties(ze_device_handle_t device, ui
 ze_result_t zeCommandListCreateImmediate(ze_context_handle_t context, ze_device_handle_t device,
                                          const ze_command_queue_desc_t *descriptor, ze_command_list_handle_t *handle)
 {
-    expect_own(device);
+    if (!*(char *)context)
+        expect_own(device);
     if (descriptor->stype != ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC || descriptor->ordinal != 2 ||
         descriptor->mode != ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS)
         return ZE_RESULT_ERROR_INVALID_ARGUMENT;

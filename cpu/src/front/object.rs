@@ -39,34 +39,51 @@ impl<T> Object<T> {
         Arc::into_raw(object).cast_mut().cast()
     }
 
-    /// The object of a handle, unless that is null.
+    /// The object of a handle. None is null, as OpenCL's loader reads the address of the function from it.
     ///
     /// # Safety
-    /// `handle` is null or an object of this kind, which lives as long as the result is used.
-    pub unsafe fn of<'a>(handle: *mut c_void) -> Option<&'a Self> {
+    /// `handle` is an object of this kind, which lives as long as the result is used.
+    pub unsafe fn of<'a>(handle: *mut c_void) -> &'a Self {
         // SAFETY: the caller vouches for the handle.
-        unsafe { handle.cast::<Self>().as_ref() }
+        unsafe { &*handle.cast::<Self>() }
     }
 
     /// A further reference to the object of a handle.
     ///
     /// # Safety
-    /// `handle` is null or of an object of this kind that was [handed out](Self::hand_out) and lives.
-    pub unsafe fn shared(handle: *mut c_void) -> Option<Arc<Self>> {
+    /// `handle` is of an object of this kind that was [handed out](Self::hand_out) and lives.
+    pub unsafe fn shared(handle: *mut c_void) -> Arc<Self> {
         let place = handle.cast::<Self>().cast_const();
         // SAFETY: the caller vouches for the handle.
-        (!place.is_null()).then(|| unsafe {
+        unsafe {
             Arc::increment_strong_count(place);
             Arc::from_raw(place)
-        })
+        }
+    }
+
+    /// A further reference, which is the caller's: `clRetain*`.
+    ///
+    /// # Safety
+    /// As for [`Self::shared`].
+    pub unsafe extern "C" fn retain(handle: *mut c_void) -> cl_int {
+        // SAFETY: the caller vouches for the handle.
+        std::mem::forget(unsafe { Self::shared(handle) });
+        cl::CL_SUCCESS
+    }
+
+    /// Gives a reference back: `clRelease*`.
+    ///
+    /// # Safety
+    /// As for [`Self::shared`]; the reference is not used any more.
+    pub unsafe extern "C" fn release(handle: *mut c_void) -> cl_int {
+        // SAFETY: the caller vouches for the handle.
+        drop(unsafe { Arc::from_raw(handle.cast::<Self>().cast_const()) });
+        cl::CL_SUCCESS
     }
 }
 
 /// What an object is of.
 pub trait Content: Sized {
-    /// The code for a handle that is null.
-    const INVALID: cl_int;
-
     /// The value of a query; `None` for one that there is not. `place` is the caller's for it.
     ///
     /// # Safety
@@ -75,33 +92,10 @@ pub trait Content: Sized {
 }
 
 impl<T: Content> Object<T> {
-    /// A further reference, which is the caller's: `clRetain*`.
-    ///
-    /// # Safety
-    /// As for [`Self::shared`].
-    pub unsafe extern "C" fn retain(handle: *mut c_void) -> cl_int {
-        // SAFETY: the caller vouches for the handle.
-        let retained = unsafe { Self::shared(handle) }.map(std::mem::forget);
-        retained.map_or(T::INVALID, |()| cl::CL_SUCCESS)
-    }
-
-    /// Gives a reference back: `clRelease*`.
-    ///
-    /// # Safety
-    /// As for [`Self::shared`]; the reference is not used any more.
-    pub unsafe extern "C" fn release(handle: *mut c_void) -> cl_int {
-        if handle.is_null() {
-            return T::INVALID;
-        }
-        // SAFETY: the caller vouches for the handle.
-        drop(unsafe { Arc::from_raw(handle.cast::<Self>().cast_const()) });
-        cl::CL_SUCCESS
-    }
-
     /// Writes the value of a query: `clGet*Info`.
     ///
     /// # Safety
-    /// `handle` is null or an object of this kind, `value` null or with room for `size` bytes, and `needed` null or valid.
+    /// `handle` is an object of this kind, `value` null or with room for `size` bytes, and `needed` null or valid.
     pub unsafe extern "C" fn info(
         handle: *mut c_void,
         kind: cl_uint,
@@ -111,10 +105,7 @@ impl<T: Content> Object<T> {
     ) -> cl_int {
         // SAFETY: the caller vouches for the pointers.
         unsafe {
-            let Some(object) = Self::of(handle) else {
-                return T::INVALID;
-            };
-            let found = T::query(object, kind, value);
+            let found = T::query(Self::of(handle), kind, value);
             found.map_or(cl::CL_INVALID_VALUE, |it| answer(&it, size, value, needed))
         }
     }

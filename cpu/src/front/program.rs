@@ -65,9 +65,8 @@ pub unsafe extern "C" fn create_context(
 ) -> cl_context {
     // SAFETY: the caller vouches for the pointers.
     unsafe {
-        let handle = devices.as_ref().copied().unwrap_or(ptr::null_mut());
-        let context = match FrontDevice::of(handle) {
-            Some(device) if count == 1 => Ok(Context::hand_out(device.table, handle)),
+        let context = match count {
+            1 => Ok(Context::hand_out(FrontDevice::of(*devices).table, *devices)),
             _ => Err(cl::CL_INVALID_DEVICE),
         };
         made(context, code)
@@ -88,18 +87,18 @@ pub unsafe extern "C" fn create_program(
     // SAFETY: the caller vouches for the pointers.
     unsafe {
         let program = sources(count, strings, lengths).ok_or(cl::CL_INVALID_VALUE);
-        let program = program.and_then(|text| {
-            let context = Context::shared(context).ok_or(cl::CL_INVALID_CONTEXT)?;
+        let program = program.map(|text| {
+            let context = Context::shared(context);
             let table = context.table;
             let built = Mutex::new(None);
-            Ok(Program::hand_out(
+            Program::hand_out(
                 table,
                 Sources {
                     context,
                     text,
                     built,
                 },
-            ))
+            )
         });
         made(program, code)
     }
@@ -152,9 +151,6 @@ pub unsafe extern "C" fn build(
         let text = (!options.is_null()).then(|| CStr::from_ptr(options).to_string_lossy());
         (Program::of(handle), text.unwrap_or_default().into_owned())
     };
-    let Some(program) = program else {
-        return cl::CL_INVALID_PROGRAM;
-    };
     let outcome = native(&program.value.text, &options).map_err(|failure| failure.to_string());
     let code = match outcome {
         Ok(_) => cl::CL_SUCCESS,
@@ -185,8 +181,6 @@ fn native(text: &str, options: &str) -> Result<Vec<u8>, Failure> {
 }
 
 impl Content for cl_device_id {
-    const INVALID: cl_int = cl::CL_INVALID_CONTEXT;
-
     /// `clGetContextInfo`.
     unsafe fn query(context: &Context, kind: cl_uint, _: *mut c_void) -> Option<Vec<u8>> {
         Some(match kind {
@@ -199,8 +193,6 @@ impl Content for cl_device_id {
 }
 
 impl Content for Sources {
-    const INVALID: cl_int = cl::CL_INVALID_PROGRAM;
-
     /// `clGetProgramInfo`.
     unsafe fn query(program: &Program, kind: cl_uint, place: *mut c_void) -> Option<Vec<u8>> {
         let Self {
@@ -246,10 +238,7 @@ pub unsafe extern "C" fn build_info(
     needed: *mut usize,
 ) -> cl_int {
     // SAFETY: the caller vouches for the handle.
-    let Some(program) = (unsafe { Program::of(program) }) else {
-        return cl::CL_INVALID_PROGRAM;
-    };
-    let built = program.value.built.lock();
+    let built = unsafe { Program::of(program) }.value.built.lock();
     let built = built.as_ref();
     let status = match built.map(|built| &built.outcome) {
         None => cl::CL_BUILD_NONE,

@@ -165,9 +165,7 @@ fn add_places(rows: &Bound<'_, PyDict>, state: &PyHistoryState, places: &[Place]
     let operations = recording.map_or(&[][..], |it| &it.operations).iter();
     let used = used.chain(operations.map(|it| it.device));
     for handle in listed.map(|device| device.handle().addr()).chain(used) {
-        if handle != 0 {
-            handles.index(handle);
-        }
+        handles.index(handle);
     }
     let devices = handles.values.into_iter().map(|handle| {
         let device = Device::of_handle(handle);
