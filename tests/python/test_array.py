@@ -212,6 +212,15 @@ class TestAsarray:
         assert zeusm.asarray([]).shape == (0,)
         assert zeusm.asarray([1, 2], "float32").copy_to_host().tolist() == [1.0, 2.0]
 
+    def test_arithmetic_names_what_has_it_in_place(self):
+        array = zeusm.asarray([1.0, 2.0], usm_type="shared")
+        with pytest.raises(TypeError, match=r"dpnp\.from_dlpack\(array\) is an array over the same"):
+            array + 1
+
+    def test_a_string_in_a_message_has_quotes(self):
+        with pytest.raises(TypeError, match="not '3'"):
+            zeusm.empty("3")
+
     def test_usm_is_taken_as_it_is(self, usm_type):
         array = zeusm.asarray(numbers(6), usm_type=usm_type)
         for taken in zeusm.asarray(array), zeusm.asarray(array, usm_type=usm_type, copy=False):
@@ -457,6 +466,13 @@ class TestLists:
         assert zeusm.asarray([array[0], 3.5]).copy_to_host().tolist() == [1, 3.5]
         with pytest.raises(TypeError, match="copy_to_host"):
             zeusm.asarray([zeusm.asarray([1, 2]), [3, 4]])
+
+    def test_of_device_memory_that_differs_names_both(self):
+        """NumPy, which converts other lists, cannot read them."""
+        rows = zeusm.asarray([[1.0, 2.0], [3.0, 4.0]], usm_type="device")
+        for other, its in ((rows[0], r"\[2\] of float64"), (zeusm.empty((2, 2), "i4"), "int32")):
+            with pytest.raises(ValueError, match=rf"same shape and dtype.*\[2, 2\] of float64.*{its}"):
+                zeusm.asarray([rows, other])
 
     def test_that_contains_itself(self):
         items = [zeusm.asarray([1, 2])]

@@ -380,7 +380,7 @@ def test_a_size_is_an_int(memory_class, size):
 def test_copy_is_a_flag(call):
     for copy in True, 1, np.True_, np.int64(1):
         assert call(copy) is not None
-    with pytest.raises(TypeError, match="^copy must be True, False or an integer, not maybe"):
+    with pytest.raises(TypeError, match="^copy must be True, False or an integer, not 'maybe'"):
         call("maybe")
 
 
