@@ -166,7 +166,7 @@ impl IpcHandle {
             });
         }
         if bytes.len() != Self::LENGTH {
-            return Err(malformed("a handle has more or fewer"));
+            return Err(malformed("a handle has 192"));
         }
         let (content, check) = bytes.split_at(Self::LENGTH - 4);
         if crc32fast::hash(content).to_le_bytes() != check {

@@ -484,7 +484,7 @@ def test_what_is_no_handle():
     damaged[100] ^= 1
     wrong = {
         "too few": raw[:10],
-        "more or fewer": raw[:-1],
+        f"a handle has {len(raw)}": raw[:-1],
         "something else": b"anything" * 27,
         "damaged": damaged,
         "version 7": edited(raw, 8, struct.pack("<I", 7)),

@@ -75,7 +75,8 @@ impl Asked {
     pub(super) fn check_element(&self, memory: &str, found: &ElementType) -> PyResult<()> {
         match &self.element {
             Some(wanted) if wanted != found => Err(PyTypeError::new_err(format!(
-                "{memory} of type {} is not converted to {}: that is computing",
+                "{memory} of type {} is not converted to {}, which is computing: take it as it is, and convert it by dpnp \
+                 (dpnp.from_dlpack(array).astype)",
                 dtype::name(found),
                 dtype::name(wanted),
             ))),
