@@ -436,21 +436,28 @@ impl Error {
     /// What to do about memory that could not be allocated, which is the last line of the message.
     #[must_use]
     pub fn remedy(&self) -> Option<&'static str> {
+        if let Self::Allocation { size, bounds, .. } = self
+            && bounds.first().is_some_and(|it| it.limit < *size as u64)
+        {
+            return Some("work in smaller parts, or raise that limit");
+        }
         match self.root() {
             Self::TooLarge { .. } => {
                 Some("work in smaller parts: no free of memory makes room for so much")
             }
-            Self::DeviceLimit { .. } => {
-                Some("free memory, return what pools hold (trim), or choose another limit")
+            Self::DeviceLimit { size, limit, .. } if size > limit => {
+                Some("work in smaller parts, or choose another limit")
             }
-            Self::DeviceFull { .. } => Some(
-                "free memory, return what pools hold (trim), or end other processes that use the device",
-            ),
+            Self::DeviceLimit { .. } => Some("free memory, or choose another limit"),
+            Self::DeviceFull { .. } => {
+                Some("free memory, or end other processes that use the device")
+            }
+            Self::PoolLimit { size, limit, .. } if size > limit => {
+                Some("work in smaller parts, or give the pool a higher limit")
+            }
             Self::PoolLimit { .. } => Some("free blocks of the pool, or give it a higher limit"),
             Self::TooManyMappings { .. } => Some("free memory, or raise vm.max_map_count"),
-            root if root.is_out_of_memory() => {
-                Some("free memory, or return what pools hold (trim)")
-            }
+            root if root.is_out_of_memory() => Some("free memory, or end other processes"),
             _ => None,
         }
     }

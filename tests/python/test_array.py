@@ -214,7 +214,9 @@ class TestAsarray:
 
     def test_arithmetic_names_what_has_it_in_place(self):
         array = zeusm.asarray([1.0, 2.0], usm_type="shared")
-        with pytest.raises(TypeError, match=r"dpnp\.from_dlpack\(array\) is an array over the same"):
+        with pytest.raises(
+            TypeError, match=r"dpnp\.from_dlpack\(array\) is an array over the same"
+        ):
             array + 1
 
     def test_a_string_in_a_message_has_quotes(self):
@@ -471,7 +473,9 @@ class TestLists:
         """NumPy, which converts other lists, cannot read them."""
         rows = zeusm.asarray([[1.0, 2.0], [3.0, 4.0]], usm_type="device")
         for other, its in ((rows[0], r"\[2\] of float64"), (zeusm.empty((2, 2), "i4"), "int32")):
-            with pytest.raises(ValueError, match=rf"same shape and dtype.*\[2, 2\] of float64.*{its}"):
+            with pytest.raises(
+                ValueError, match=rf"same shape and dtype.*\[2, 2\] of float64.*{its}"
+            ):
                 zeusm.asarray([rows, other])
 
     def test_that_contains_itself(self):

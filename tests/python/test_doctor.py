@@ -279,6 +279,25 @@ def test_the_limit_of_the_control_groups(tmp_path):
     assert found.text == "control groups limit memory and swap space to 2.0 GiB"
 
 
+@pytest.mark.parametrize("option", ["-v", "-d"])
+def test_limits_of_the_shell_are_named_with_the_command_that_ends_them(fresh, tmp_path, option):
+    name = {"-v": "RLIMIT_AS", "-d": "RLIMIT_DATA"}[option]
+    told = fresh(
+        f"""
+        import resource
+        from pathlib import Path
+        import zeusm
+        from zeusm._doctor import Machine, limits
+        resource.setrlimit(resource.{name}, (64 << 30, resource.RLIM_INFINITY))
+        *_, found = limits.find(Machine(Path({str(tmp_path)!r}), {{}}))
+        print(found.state.name, found.text, found.remedy, sep="|")
+        """
+    ).stdout
+    assert re.fullmatch(rf"WRONG\|.* is limited to 64.0 GiB\|ulimit {option} unlimited\n", told), (
+        told
+    )
+
+
 def test_variables_are_listed_with_their_effect(tmp_path):
     found = list(variables.find(Machine(tmp_path, {"ZE_AFFINITY_MASK": "1", "PATH": "/bin"})))
     assert [it.remedy for it in found] == ["unset ZE_AFFINITY_MASK"]

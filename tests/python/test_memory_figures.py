@@ -72,7 +72,35 @@ def test_the_limit_of_a_pool_names_who_holds_that_pool():
     assert "in 1 blocks" in message
     assert "elsewhere" not in message
     assert " are free" not in message
+    assert message.endswith("free blocks of the pool, or give it a higher limit")
     del kept
+
+
+def test_what_no_free_makes_room_for_is_not_answered_by_a_free(fresh):
+    with pytest.raises(
+        zm.USMAllocationError, match="smaller parts, or give the pool a higher limit$"
+    ):
+        zm.MemoryPool("device", limit=MIB).malloc(2 * MIB)
+    told = fresh(
+        f"""
+        import resource
+        import zeusm.memory as zm
+        zm.MemoryUSMDevice(1)
+        for set_limit in (
+            lambda: zm.set_memory_limit(None, {MIB * 100}),
+            lambda: resource.setrlimit(resource.RLIMIT_AS, (8 << 30, resource.RLIM_INFINITY)),
+        ):
+            set_limit()
+            try:
+                zm.MemoryUSMDevice(9 << 30)
+            except zm.USMAllocationError as error:
+                print(str(error).splitlines()[-1].strip())
+            zm.set_memory_limit(None, None)
+        """
+    ).stdout
+    assert told == (
+        "work in smaller parts, or choose another limit\nwork in smaller parts, or raise that limit\n"
+    )
 
 
 LIMITED = """
@@ -102,7 +130,7 @@ def test_the_limit_that_refuses_is_named_with_what_is_free(
     lines = [line.strip() for line in told.splitlines()]
     (bound,) = [line for line in lines if "are free" in line]
     assert bound.startswith(f"{limit} ({option}) limits"), told
-    assert lines[-1] == "free memory, or return what pools hold (trim)"
+    assert lines[-1] == "free memory, or end other processes"
 
 
 @pytest.mark.parametrize("discrete", [False, True])

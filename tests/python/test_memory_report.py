@@ -143,6 +143,8 @@ def test_the_peak(tree):
     for (_, kind), held in by_stack.items():
         kinds[tree["kinds"][kind]] = kinds.get(tree["kinds"][kind], 0) + held
     shown = [line.split() for line in lines if re.match(r" +[\d.e+]+ \wi?B? +[\d.]+%", line)]
+    smaller = sum(held < most / 100 for held in kinds.values())
+    assert (f"Smaller ones, not shown: {smaller}" in lines) == (smaller > 0)
     for kind, held in kinds.items():
         if held >= most / 100:
             assert [*size(held).split(), f"{held / most:.1%}"] in [

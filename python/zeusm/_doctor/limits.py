@@ -1,4 +1,4 @@
-"""Limits on this process's memory: that of its control groups, as zeusm applies it, and that of its address space."""
+"""Limits on this process's memory: that of its control groups, as zeusm applies it, and those of `ulimit`."""
 
 import resource
 from collections.abc import Iterator
@@ -11,14 +11,18 @@ GIB = 1 << 30
 
 
 def find(machine: Machine) -> Iterator[Finding]:
-    """Report the smallest limit of the control groups, and that of the address space."""
+    """Report the smallest limit of the control groups, and those of `ulimit`."""
     limit = _group_limit(machine.root)
     if limit is None:
         yield Finding("memory limit", State.OK, "no control group limits memory")
     else:
         text = f"control groups limit memory and swap space to {limit / GIB:.1f} GiB"
         yield Finding("memory limit", State.NOTE, text)
-    address_space = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if address_space != resource.RLIM_INFINITY:
-        text = f"the address space is limited to {address_space / GIB:.1f} GiB"
-        yield Finding("memory limit", State.WRONG, text, "ulimit -v unlimited")
+    for number, what, option in (
+        (resource.RLIMIT_AS, "the address space", "-v"),
+        (resource.RLIMIT_DATA, "the private memory", "-d"),
+    ):
+        limit = resource.getrlimit(number)[0]
+        if limit != resource.RLIM_INFINITY:
+            text = f"{what} is limited to {limit / GIB:.1f} GiB"
+            yield Finding("memory limit", State.WRONG, text, f"ulimit {option} unlimited")

@@ -27,7 +27,7 @@ def figures(replay: Replay) -> dict[str, str]:
         "In use at the end": f"{size(end.size)}",
         "Held from the driver at the end": f"{size(held)}",
         "Events": f"{replay.rows:,}",
-        "Duration": span,
+        "First to last event": span,
         "Served by the pool": served,
         "Failed allocations": f"{len(history.failures):,}",
     }
@@ -41,6 +41,8 @@ def summary(replay: Replay) -> Iterator[str]:
     if root.size:
         yield "\nAt the peak, from the kind of memory and the outermost frame to those that allocated:"
         yield from branches(root)
+        if smaller := sum(child.size < SHARE * root.size for child in root.children.values()):
+            yield f"Smaller ones, not shown: {smaller}"
     for failure in replay.history.failures[-FAILURES:]:
         yield f"\nAn allocation failed: {failure.message}"
 
