@@ -320,7 +320,7 @@ class TestBadInput:
         [
             ({"stream": 0}, ValueError, "'stream' is 0; it must be None, 1"),
             ({"stream": -3}, ValueError, "'stream' is -3"),
-            ({"stream": "1"}, TypeError, "'stream' has 1, which is not an integer"),
+            ({"stream": "1"}, TypeError, "'stream' has '1', which is not an integer"),
             ({"version": -1}, ValueError, "'version' is -1; versions 0 to 3"),
             ({"version": 4}, ValueError, "'version' is 4"),
             ({"version": None}, ValueError, "the field 'version' is missing"),
