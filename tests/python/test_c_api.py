@@ -65,6 +65,20 @@ static PyObject *release(PyObject *self, PyObject *pointer)
     return PyLong_FromLong(zeusm->free(PyLong_AsVoidPtr(pointer)));
 }
 
+/* What a call that has failed returns, given on without a look at it. */
+static PyObject *null(PyObject *self, PyObject *exception)
+{
+    zeusm_memory memory;
+    if (zeusm->check(NULL) != 0 || zeusm->allocate(NULL, 1, 0) != NULL || zeusm->free(NULL) != 0 || PyErr_Occurred())
+        Py_RETURN_NONE;
+    if (zeusm->describe(NULL, &memory) != -1 || !PyErr_ExceptionMatches(PyExc_TypeError))
+        Py_RETURN_NONE;
+    PyErr_SetNone(exception);
+    if (zeusm->pool(NULL) != NULL || !PyErr_ExceptionMatches(exception))
+        Py_RETURN_NONE;
+    return NULL;
+}
+
 static PyObject *version(PyObject *self, PyObject *nothing)
 {
     return Py_BuildValue("(iii)", (int)zeusm->major, (int)zeusm->minor, zeusm->size == sizeof(zeusm_api));
@@ -76,6 +90,7 @@ static PyMethodDef methods[] = {
     {"from_pointer", from_pointer, METH_VARARGS, NULL},
     {"allocate", allocate, METH_VARARGS, NULL},
     {"free", release, METH_O, NULL},
+    {"null", null, METH_O, NULL},
     {"version", version, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -323,6 +338,17 @@ class TestCython:
         closed.close()
         with pytest.raises(ValueError, match="closed"):
             functions.GetUsmPointer(closed)
+
+
+def test_no_bytes_have_no_address(c):
+    owner = zeusm.memory.MemoryUSMShared(8)
+    nothing = c.from_pointer(owner._pointer, 0, 0, owner)
+    assert c.describe(nothing)[:2] == (0, 0)
+
+
+def test_null_is_no_object_and_keeps_the_exception(c):
+    with pytest.raises(KeyError):
+        c.null(KeyError)
 
 
 def test_memory_of_a_pool(c):

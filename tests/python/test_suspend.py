@@ -188,6 +188,7 @@ def test_a_block_that_is_freed_meanwhile_is_not_allocated(pool):
     """Not by C code either, which has no other way to know."""
     c, blocks = CApi(pool), [pool.malloc(1000) for _ in range(4)]
     pool.suspend()
+    assert repr(pool).endswith(" held, suspended>")
     del blocks[:3]
     gc.collect()
     assert c.allocate(1000) is None

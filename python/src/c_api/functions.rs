@@ -75,10 +75,11 @@ pub(super) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
     unsafe { PyCapsule::new_with_pointer(py, NonNull::from(&API).cast(), CAPSULE) }
 }
 
-/// Calls `function` with the object; after an error the exception is set and the result is `failed`.
+/// Calls `function` with the object; after an error the exception is set and the result is `failed`. The object of a call that
+/// has failed is null, and its exception is kept.
 ///
 /// # Safety
-/// The interpreter must be attached, and `object` a valid object.
+/// The interpreter must be attached, and `object` a valid object or null.
 pub(super) unsafe fn call<T>(
     object: *mut ffi::PyObject,
     failed: T,
@@ -86,8 +87,10 @@ pub(super) unsafe fn call<T>(
 ) -> T {
     attach(|py| {
         // SAFETY: the caller guarantees the validity of the object.
-        let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-        function(&object).unwrap_or_else(|error| {
+        let object = unsafe { Bound::from_borrowed_ptr_or_opt(py, object) };
+        let none = || PyErr::take(py).unwrap_or_else(|| PyTypeError::new_err("NULL is no object"));
+        let done = object.ok_or_else(none).and_then(|it| function(&it));
+        done.unwrap_or_else(|error| {
             error.restore(py);
             failed
         })
@@ -98,8 +101,11 @@ pub(super) unsafe fn call<T>(
 /// As for [`call`].
 unsafe extern "C" fn check(object: *mut ffi::PyObject) -> c_int {
     let check = |object: &Bound<'_, PyAny>| Ok(object.is_instance_of::<PyMemory>().into());
-    // SAFETY: the caller guarantees the validity of the object.
-    unsafe { call(object, 0, check) }
+    match object.is_null() {
+        true => 0,
+        // SAFETY: the caller guarantees the validity of the object.
+        false => unsafe { call(object, 0, check) },
+    }
 }
 
 /// # Safety
@@ -131,7 +137,10 @@ fn described(object: &Bound<'_, PyAny>) -> PyResult<Memory> {
     let _pin = memory.pins.pin()?;
     let address = memory.for_export(object.py())?;
     Ok(Memory {
-        pointer: ptr::with_exposed_provenance_mut(address),
+        pointer: match memory.nbytes {
+            0 => ptr::null_mut(),
+            _ => ptr::with_exposed_provenance_mut(address),
+        },
         nbytes: memory.nbytes,
         kind: parse::kind_number(memory.kind),
         read_only: c_int::from(memory.terms.is_read_only()),
@@ -211,11 +220,11 @@ unsafe extern "C" fn pool(object: *mut ffi::PyObject) -> *const CPool {
 }
 
 /// # Safety
-/// `pool` must be a pool whose object is alive.
+/// `pool` must be a pool whose object is alive, or null.
 unsafe extern "C" fn allocate(pool: *const CPool, nbytes: usize, alignment: usize) -> *mut c_void {
     // SAFETY: the caller guarantees the validity of the pool.
-    let allocated = held::allocate(unsafe { &*pool }, nbytes, alignment);
-    allocated.unwrap_or(ptr::null_mut())
+    let allocated = unsafe { pool.as_ref() }.map(|pool| held::allocate(pool, nbytes, alignment));
+    allocated.and_then(Result::ok).unwrap_or(ptr::null_mut())
 }
 
 /// # Safety

@@ -184,10 +184,14 @@ impl PyMemoryPool {
     fn __repr__(&self) -> String {
         let statistics = self.pool.statistics();
         format!(
-            "<zeusm pool of USM-{} memory: {} bytes in use of {} held>",
+            "<zeusm pool of USM-{} memory: {} bytes in use of {} held{}>",
             self.kind(),
             statistics.used_bytes,
-            statistics.total_bytes
+            statistics.total_bytes,
+            match self.pool.provider().is_suspended() {
+                true => ", suspended",
+                false => "",
+            }
         )
     }
 
