@@ -437,9 +437,12 @@ impl Error {
     #[must_use]
     pub fn remedy(&self) -> Option<&'static str> {
         if let Self::Allocation { size, bounds, .. } = self
-            && bounds.first().is_some_and(|it| it.limit < *size as u64)
+            && let Some(bound) = bounds.first().filter(|it| it.is_set)
         {
-            return Some("work in smaller parts, or raise that limit");
+            return Some(match bound.limit < *size as u64 {
+                true => "work in smaller parts, or raise that limit",
+                false => "free memory, or raise that limit",
+            });
         }
         match self.root() {
             Self::TooLarge { .. } => {

@@ -199,6 +199,8 @@ pub struct Bound {
     pub limit: u64,
     /// What is free of it.
     pub free: u64,
+    /// Whether someone has set it, and may raise it.
+    pub is_set: bool,
 }
 
 impl Bound {
@@ -207,13 +209,15 @@ impl Bound {
     pub fn all() -> Box<[Self]> {
         let root = Path::new("/");
         let now = Memory::below(root);
+        let is_set = group_limit(root).is_some();
         let memory = Self {
-            what: match group_limit(root) {
-                Some(_) => "control groups limit the memory of this process",
-                None => "the machine limits memory and swap space",
+            what: match is_set {
+                true => "control groups limit the memory of this process",
+                false => "the machine limits memory and swap space",
             },
             limit: now.with_swap,
             free: now.available,
+            is_set,
         };
         [memory].into_iter().chain(resources()).collect()
     }
@@ -221,7 +225,9 @@ impl Bound {
 
 impl fmt::Display for Bound {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, limit, free } = *self;
+        let Self {
+            what, limit, free, ..
+        } = *self;
         let (limit, free) = (Bytes(limit), Bytes(free));
         write!(formatter, "{what} to {limit}, of which {free} are free")
     }
@@ -258,7 +264,12 @@ fn resources() -> impl Iterator<Item = Bound> {
         let pages: u64 = sizes.split(' ').nth(position)?.parse().ok()?;
         let used = pages.saturating_mul(rustix::param::page_size() as u64);
         let free = limit.saturating_sub(used);
-        Some(Bound { what, limit, free })
+        Some(Bound {
+            what,
+            limit,
+            free,
+            is_set: true,
+        })
     })
 }
 

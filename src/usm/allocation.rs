@@ -387,6 +387,7 @@ fn bounds(device: &Device, place: &Place, size: usize) -> Box<[Bound]> {
         what: "the device limits its memory",
         limit: state.total,
         free: state.free,
+        is_set: false,
     });
     let mut all: Vec<_> = Bound::all().into_iter().chain(own).collect();
     all.sort_by_key(|bound| bound.free);

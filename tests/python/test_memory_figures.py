@@ -121,16 +121,20 @@ except zm.USMAllocationError as error:
 @pytest.mark.skipif(zeusm.runtime().kind != "cpu", reason="a GPU's memory is not the process's")
 @pytest.mark.parametrize("memory_class", ["MemoryUSMDevice", "MemoryUSMHost"])
 @pytest.mark.parametrize(
-    ("limit", "column", "option"), [("RLIMIT_AS", 0, "ulimit -v"), ("RLIMIT_DATA", 5, "ulimit -d")]
+    ("limit", "column", "option", "remedy"),
+    [
+        ("RLIMIT_AS", 0, "ulimit -v", "free memory"),
+        ("RLIMIT_DATA", 5, "ulimit -d", "work in smaller parts"),  # The limit is below the size.
+    ],
 )
 def test_the_limit_that_refuses_is_named_with_what_is_free(
-    fresh, limit, column, option, memory_class
+    fresh, limit, column, option, remedy, memory_class
 ):
     told = fresh(LIMITED % (limit, column, memory_class)).stdout
     lines = [line.strip() for line in told.splitlines()]
     (bound,) = [line for line in lines if "are free" in line]
     assert bound.startswith(f"{limit} ({option}) limits"), told
-    assert lines[-1] == "free memory, or end other processes"
+    assert lines[-1] == f"{remedy}, or raise that limit"
 
 
 @pytest.mark.parametrize("discrete", [False, True])
