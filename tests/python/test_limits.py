@@ -103,6 +103,9 @@ ROWS = {
     "oneCCL's C API": ABSENT,
     "collectives in a group of oneCCL": ABSENT,
     "derived types of Intel MPI": ABSENT,
+    "in a current folder that has been deleted": (
+        "test_limits.py::test_the_exit_of_sycl_in_a_deleted_folder"
+    ),
     "the first use of zeusm, and the import of dpctl,": (
         "test_limits.py::test_an_import_of_dpctl_without_proc"
     ),
@@ -271,6 +274,13 @@ def test_an_import_of_dpctl_without_proc():
     hidden = [*apart, 'mount -t tmpfs none /proc && exec "$0" "$@"']
     told = "the row of /proc in docs/limits.md is obsolete"
     assert has_the_fault("import dpctl", within=hidden, seconds=4, tries=1), told
+
+
+def test_the_exit_of_sycl_in_a_deleted_folder():
+    gone = ["sh", "-c", 'cd "$(mktemp -d)" && rmdir "$PWD" && exec "$0" "$@"']
+    told = "the row of a deleted folder in docs/limits.md is obsolete"
+    program = "import dpctl; dpctl.get_devices()"
+    assert has_the_fault(program, within=gone, seconds=8, tries=1), told
 
 
 def test_signal_handlers_beside_opencl():
