@@ -2,9 +2,7 @@
 
 import os
 import signal
-import statistics
 import struct
-import time
 import zlib
 
 import numpy as np
@@ -116,9 +114,11 @@ def test_arrays_in_collections_with_any_layout(actors):
     assert (none, number) == ((0, 5), 3)
 
 
-def test_what_the_reader_writes_the_owner_sees(actors):
+@pytest.mark.parametrize("size", [300, 8 * MIB])
+def test_what_the_reader_writes_the_owner_sees(actors, size):
+    """Large arrays are not copied either."""
     owner, reader = actors
-    reference = owner.make.remote((300,), "device")
+    reference = owner.make.remote((size,), "device")
     ray.get(reader.write.remote(reference, 77))
     assert ray.get(owner.first.remote()) == 77
 
@@ -145,18 +145,3 @@ def test_the_memory_of_another_machine_is_an_error_and_nothing_is_lost():
         ray.get(reader.nothing.remote(reference), timeout=120)
     assert ray.get(owner.first.remote()) == 0
     assert ray.get(reader.nothing.remote(Owner.remote().make.remote((300,), "device"))) == 2400
-
-
-def test_large_arrays_are_not_copied(actors):
-    """The time does not depend on the size."""
-    owner, reader = actors
-
-    def seconds(nbytes):
-        reference = owner.make.remote((nbytes // 8,), "device")
-        ray.get(reader.nothing.remote(reference))
-        begun = time.perf_counter()
-        assert ray.get(reader.nothing.remote(reference)) == nbytes
-        return time.perf_counter() - begun
-
-    small, large = (statistics.median(seconds(size) for _ in range(5)) for size in (4096, 64 * MIB))
-    assert large < 5 * small + 0.01, (small, large)
