@@ -8,8 +8,9 @@ of the interpreter has imported already.
 import os
 import sys
 
-#: The environment variable, whose words are those of zeusm's switches: 0 disables `start`.
+#: The environment variable: 0 disables `start`.
 VARIABLE = "ZEUSM_ENABLE"
+# The words of zeusm's switches.
 ON = ("1", "true", "yes", "on")
 OFF = ("0", "false", "no", "off")
 
