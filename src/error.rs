@@ -172,7 +172,7 @@ pub enum Error {
         alignment: usize,
         /// The device's name.
         device: String,
-        /// Where Level Zero refused: what limits the memory and has the least free, and what else has less free than the size.
+        /// Where Level Zero is out of memory: what limits the memory and has the least free, and what else has less free than the size.
         bounds: Box<[Bound]>,
         /// The stacks whose blocks have the most bytes on the device, or in the pool whose limit it is, if a
         /// [history](crate::history) is recorded. Their numbers mean something to the caller that named them only, so the message

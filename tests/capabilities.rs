@@ -3,28 +3,22 @@
 
 #[path = "support/child.rs"]
 mod child;
+#[path = "support/compile.rs"]
+mod compile;
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
+use compile::compile;
 use zeusm::pool::Provider;
 use zeusm::usm::{Allocation, LevelZeroProvider};
 use zeusm::{Context, Device, DeviceMemory, Error, Queue, Runtime, UsmKind, sys};
 
-const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/limited.c");
-
 #[test]
 fn calls_follow_the_devices_capabilities() {
     let root = tempfile::tempdir().unwrap();
-    let library = root.path().join("liblimited.so");
-    let compiled = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(LIBRARY)
-        .status();
-    assert!(compiled.unwrap().success());
+    compile(root.path(), "liblimited.so", "limited.c", &[]);
     let mut command = child::command("limited_device");
-    command.env("ZEUSM_RUNTIME", &library);
+    command.env("ZEUSM_RUNTIME", root.path().join("liblimited.so"));
     child::run(command);
 }
 

@@ -3,25 +3,18 @@
 
 #[path = "support/child.rs"]
 mod child;
+#[path = "support/compile.rs"]
+mod compile;
 
-use std::process::Command;
-
+use compile::compile;
 use zeusm::{Device, Runtime, sys};
-
-const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/managed.c");
 
 /// Runs a test on the library, with these variables.
 fn simulated(test: &str, variables: &[(&str, &str)]) {
     let root = tempfile::tempdir().unwrap();
-    let library = root.path().join("libmanaged.so");
-    let compiled = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(LIBRARY)
-        .status();
-    assert!(compiled.unwrap().success());
+    compile(root.path(), "libmanaged.so", "managed.c", &[]);
     let mut command = child::command(test);
-    command.env("ZEUSM_RUNTIME", &library);
+    command.env("ZEUSM_RUNTIME", root.path().join("libmanaged.so"));
     command.envs(variables.iter().copied());
     child::run(command);
 }

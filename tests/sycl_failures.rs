@@ -3,15 +3,17 @@
 
 #[path = "support/child.rs"]
 mod child;
+#[path = "support/compile.rs"]
+mod compile;
 
 use std::env;
 use std::ffi::{CStr, CString, c_char, c_uint};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::ptr::{self, NonNull};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use compile::compile;
 use libloading::os::unix;
 use zeusm::sycl::{Backend, ContextRef, DeviceRef, Error, EventRef, Library, QueueRef, RawRef};
 use zeusm::{Runtime, sys};
@@ -32,17 +34,6 @@ struct Variables {
     is_in_order: bool,
     is_empty: bool,
     device: usize,
-}
-
-fn compile(folder: &Path, file: &str, source: &str, options: &[&str]) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support");
-    let compiled = Command::new("cc")
-        .args(["-shared", "-fPIC", "-fexceptions", "-o", file])
-        .arg(sources.join(source))
-        .args(options)
-        .current_dir(folder)
-        .status();
-    assert!(compiled.unwrap().success(), "{file}");
 }
 
 /// Runs a test in a process with dpctl's library and the SYCL runtime of this file name, over the library of `limited.c`.

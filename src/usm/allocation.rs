@@ -368,7 +368,7 @@ fn failed(
         alignment,
         device: device.to_string(),
         bounds: match cause.root() {
-            Error::Call { .. } => bounds(device, place, size),
+            Error::Call { .. } if cause.is_out_of_memory() => bounds(device, place, size),
             _ => Box::default(),
         },
         holders: history::holders(counts, HOLDERS).into(),

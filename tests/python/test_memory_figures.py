@@ -137,6 +137,36 @@ def test_the_limit_that_refuses_is_named_with_what_is_free(
     assert lines[-1] == f"{remedy}, or raise that limit"
 
 
+REFUSED = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+typedef int allocate(void *, void *, size_t, size_t, void *, void **);
+int zeMemAllocDevice(void *context, void *desc, size_t size, size_t alignment, void *device, void **pointer)
+{
+    if (size == 12345)
+        return 0x78000004; /* ZE_RESULT_ERROR_INVALID_ARGUMENT */
+    return ((allocate *)dlsym(RTLD_NEXT, "zeMemAllocDevice"))(context, desc, size, alignment, device, pointer);
+}
+"""
+
+
+def test_an_error_that_is_no_shortage_names_no_limit_to_raise(fresh, stand_in):
+    told = fresh(
+        """
+        import resource
+        import zeusm.memory as zm
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 45, resource.RLIM_INFINITY))
+        try:
+            zm.MemoryUSMDevice(12345, pool=False)
+        except zm.USMAllocationError as error:
+            print(error)
+        """,
+        env={"ZEUSM_RUNTIME": str(stand_in(REFUSED))},
+    ).stdout
+    assert told.rstrip().endswith("ZE_RESULT_ERROR_INVALID_ARGUMENT"), told
+
+
 @pytest.mark.parametrize("discrete", [False, True])
 def test_a_failure_counts_the_memory_that_was_short(run_recorded, discrete):
     """A discrete device has memory of its own, beside the host's."""
