@@ -1,10 +1,12 @@
 """The history of allocations: snapshots against a model, stacks, threads, forks, the exit, and failures."""
 
 import gzip
+import inspect
 import json
 import sys
 import threading
 
+import memory_of_process
 import pytest
 import zeusm.memory as zm
 from snapshots import events, frames, rows
@@ -426,12 +428,9 @@ assert max(late, default=0) < 1_000_000, late
 
 def test_an_operation_in_flight_retains_none_of_other_queues(run_recorded):
     run_recorded(
-        """
+        inspect.getsource(memory_of_process)
+        + """
 import dpctl
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) << 12
 
 gpus = dpctl.get_devices("level_zero", "gpu")
 busy, other = [zm.MemoryUSMDevice(1 << 28, queue=dpctl.SyclQueue(gpu)) for gpu in gpus]

@@ -1,17 +1,21 @@
 """Memory lives until its last reference is released, in any order of release."""
 
 import gc
+import inspect
 import itertools
 import os
+import textwrap
 
 import dpctl
 import dpctl.memory
+import memory_of_process
 import numpy as np
 import pytest
 import zeusm.memory
 
 N = 4096
 PATTERN = bytes(i % 251 for i in range(N))
+RESIDENT = inspect.getsource(memory_of_process)
 
 
 def holders(memory_class):
@@ -196,14 +200,10 @@ def growth(fresh):
 
     def measure(make, use):
         return int(
-            fresh(f"""
-            import gc, resource
+            fresh(
+                RESIDENT
+                + textwrap.dedent(f"""
             import zeusm.memory, dpctl.memory
-
-            def resident():
-                gc.collect()
-                with open("/proc/self/statm") as statm:
-                    return int(statm.read().split()[1]) * resource.getpagesize()
 
             class InContext:
                 "dpctl's memory, described with its context as zeusm describes its own."
@@ -227,7 +227,8 @@ def growth(fresh):
             for _ in range(90):
                 thousand()
             print(resident() - before)
-            """).stdout
+            """)
+            ).stdout
         )
 
     return measure
@@ -259,7 +260,6 @@ def test_resident_memory_stays_flat_over_100000_imports(growth, usm_type):
 
 MANY = int(os.environ.get("ZEUSM_TEST_ROUNDS", "20"))
 ROUNDS = """
-import gc, resource
 import zeusm.memory, dpctl.memory
 
 
@@ -272,12 +272,6 @@ class InContext:
     @property
     def __sycl_usm_array_interface__(self):
         return self.memory.__sycl_usm_array_interface__ | {"syclobj": self.memory.sycl_context}
-
-
-def resident():
-    gc.collect()
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * resource.getpagesize()
 
 
 shared = dpctl.memory.MemoryUSMShared(64)
@@ -302,7 +296,8 @@ def grown(fresh):
 
     def measure(make, rounds, drop="make_and_drop", count=50_000):
         program = (
-            ROUNDS
+            RESIDENT
+            + ROUNDS
             + f"""
 count = {count}
 make = lambda: {make}

@@ -1,6 +1,7 @@
 """Kernels of numba-dpex accept a `UsmArray` without a conversion."""
 
 import gc
+import inspect
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import weakref
 from pathlib import Path
 
 import dpctl
+import memory_of_process
 import numpy as np
 import pytest
 import zeusm
@@ -361,7 +363,9 @@ class TestRecords:
 @pytest.mark.daily
 def test_launches_in_a_context_of_several_devices_grow_the_process(fresh):
     """A row of docs/limits.md: it is obsolete when this fails."""
-    program = """
+    program = (
+        inspect.getsource(memory_of_process)
+        + """
 import zeusm, dpnp
 
 x = dpnp.ones(8)
@@ -369,9 +373,6 @@ assert len(x.sycl_context.get_devices()) == 2
 
 
 def grown(launches):
-    def resident():
-        return int(open("/proc/self/statm").read().split()[1]) * 4096
-
     before = resident()
     for number in range(launches):
         dpnp.add(x, 1, out=x)
@@ -383,6 +384,7 @@ def grown(launches):
 grown(3000)
 assert grown(5000) > 5000 * 50, "the row is obsolete"
 """
+    )
     fresh(program, env={"ZEUSM_CPU_DEVICES": "2"})
 
 

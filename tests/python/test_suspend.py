@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import zeusm
 import zeusm.memory as zm
+from memory_of_process import resident
 from test_faults import environment  # noqa: F401
 
 pytestmark = pytest.mark.once
@@ -39,11 +40,6 @@ def holds(blocks):
     return all(
         block.tobytes() == bytes([number + 1]) * block.nbytes for number, block in enumerate(blocks)
     )
-
-
-def resident():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmRSS"))
 
 
 def test_the_contents_are_kept(pool):
