@@ -370,7 +370,9 @@ fn references_can_be_sent_between_threads() {
 /// The process's own memory in bytes. Pages of files do not count: the kernel drops those when it likes.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
     let kibibytes = line.unwrap().trim().trim_end_matches(" kB");
     kibibytes.parse::<usize>().unwrap() << 10
 }

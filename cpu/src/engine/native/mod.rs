@@ -5,5 +5,5 @@ mod queue;
 mod wait;
 
 pub use queue::NativeQueues;
-#[cfg(all(test, loom))]
-pub use wait::Waiter;
+#[cfg(test)]
+pub use {in_flight::InFlight, wait::Waiter};

@@ -18,14 +18,12 @@ mod slots;
 mod stream;
 mod wait;
 
-#[cfg(all(test, loom))]
-pub use changes::Changes;
 pub use help::{Executor, Help, InOrder, NATIVE_QUEUES, Native, QueueNumber, Request};
 pub use operation::{Enqueued, Kind, NativeEvent, Nothing, Operation, Order, Pins, run, run_all};
 pub use priority::{ByPriority, Priority};
 pub use ready::{Advance, Ready, ReadyList, dispatch};
 pub use sequence::{Execute, Token, ended, execution, register};
 pub use signal::{SharedState, Signal};
-#[cfg(test)]
-pub use slots::WINDOW;
 pub use stream::{DeviceEngine, Stream};
+#[cfg(test)]
+pub use {behind::Behind, changes::Changes, sequence::Sequence, slots::*};

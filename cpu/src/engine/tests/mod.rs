@@ -2,4 +2,7 @@
 
 #[cfg(loom)]
 mod models;
+mod native;
 mod simulation;
+mod slots;
+mod workers;
