@@ -386,3 +386,46 @@ def test_no_exception_of_a_handler_is_lost_in_a_snapshot(fresh):
                 raised += 1
         assert raised == fired and not lost, (raised, fired, lost)
     """)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "repr(statistics)",
+        "repr(array)",
+        "array._repr_html_()",
+        "zeusm.empty(1, fields)",
+    ],
+)
+def test_no_exception_of_a_handler_is_lost_or_replaced(fresh, statement):
+    """`str()` of a figure or of a shape calls the handlers of signals; so does NumPy when it lists the fields of a type."""
+    fresh(f"""
+        import signal, sys
+        import numpy, zeusm
+        import zeusm.memory as zm
+
+        class Timeout(Exception):
+            pass
+
+        def handle(*_):
+            global fired
+            fired += 1
+            raise Timeout
+
+        statistics = zm.get_pool().statistics()
+        array = zeusm.empty((2, 3), "f4")
+        fields = numpy.dtype([(f"f{{number}}", "f4") for number in range(200)])
+        lost = []
+        sys.unraisablehook = lambda unraisable: lost.append(unraisable.exc_value)
+        signal.signal(signal.SIGALRM, handle)
+        fired = raised = 0
+        while fired < 200:
+            before = fired
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0001 + fired * 0.000007)
+                while fired == before:
+                    {statement}
+            except Timeout:
+                raised += 1
+        assert raised == fired and not lost, (raised, fired, lost)
+    """)

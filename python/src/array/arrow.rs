@@ -14,7 +14,7 @@ use super::plan::{self, Plan};
 use crate::errors::OrRaise;
 use crate::interpreter::intern;
 use crate::parse::BoolOrInt;
-use crate::shown::class_name;
+use crate::shown::{self, class_name};
 use zeusm::arrow::{DeviceArray, Schema};
 use zeusm::dlpack::Device;
 use zeusm::suai::Order;
@@ -64,7 +64,8 @@ impl UsmArray {
         let mut kwargs = kwargs.into_iter().flatten();
         if let Some((name, _)) = kwargs.find(|(_, value)| !value.is_none()) {
             return Err(PyNotImplementedError::new_err(format!(
-                "zeusm knows no keyword {name} of __arrow_c_device_array__"
+                "zeusm knows no keyword {} of __arrow_c_device_array__",
+                shown::text(&name)?
             )));
         }
         let memory = slf.get().memory();

@@ -54,7 +54,7 @@ impl UsmArray {
         };
         Ok(format!(
             "<zeusm array of shape {} and dtype {}, USM-{} on {}{elements}>",
-            array.shape(py)?,
+            shown::text(&array.shape(py)?.into_any())?,
             dtype::name(&array.element),
             memory.kind,
             memory.context_device().device()
@@ -65,7 +65,7 @@ impl UsmArray {
         let (py, array, memory) = (slf.py(), slf.get(), slf.get().memory());
         let device = format!("{}", memory.context_device().device());
         let cells = [
-            ("Shape", format!("{}", array.shape(py)?)),
+            ("Shape", shown::text(&array.shape(py)?.into_any())?),
             ("dtype", dtype::name(&array.element)),
             ("Kind", format!("{}", memory.kind)),
             ("Size", format!("{}", Bytes(array.nbytes() as u64))),

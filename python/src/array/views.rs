@@ -214,13 +214,14 @@ fn field(array: &UsmArray, key: &Bound<'_, PyAny>) -> PyResult<Option<UsmArray>>
             _ => Ok(None),
         };
     };
+    let name = name.to_string_lossy();
     let Some(record) = array.element.record() else {
         return Err(PyIndexError::new_err(format!(
             "the elements are of {} and have no field '{name}'",
             dtype::name(&array.element)
         )));
     };
-    let (offset, field) = record.find(&name.to_string_lossy()).ok_or_else(|| {
+    let (offset, field) = record.find(&name).ok_or_else(|| {
         PyIndexError::new_err(format!(
             "there is no field '{name}', only {}",
             dtype::field_names(record)

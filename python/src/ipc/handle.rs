@@ -116,7 +116,7 @@ impl PyIpcHandle {
         let memory = usm_memory.cast::<PyMemory>().map_err(|_| {
             PyTypeError::new_err(format!(
                 "IPC handles are made of zeusm's USM memory objects, not of {}",
-                usm_memory.get_type()
+                class_name(usm_memory)
             ))
         })?;
         Self::of(usm_memory.py(), memory.get())
@@ -280,7 +280,7 @@ impl PyIpcHandle {
         if !usm_memory.is_instance_of::<PyMemory>() {
             return Err(PyTypeError::new_err(format!(
                 "close_mapping takes USM memory, not {}",
-                usm_memory.get_type()
+                class_name(usm_memory)
             )));
         }
         if !opened::is_one(usm_memory) {

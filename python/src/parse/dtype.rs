@@ -40,11 +40,15 @@ pub(crate) fn read(dtype: &Bound<'_, PyAny>) -> PyResult<ElementType> {
     let element = if !dtype.getattr(intern!(py, "names"))?.is_none() {
         // NumPy describes no fields that overlap, or that are not in the order of their offsets.
         let fields = dtype.getattr(intern!(py, "descr"));
-        let fields = fields
-            .and_then(|descr| record(&descr))
-            .explain(py, |error| {
-                naming(error.value(py), |reason| refused(&format!(": {reason}")))
-            })?;
+        let fields = fields.and_then(|descr| record(&descr));
+        let fields =
+            fields.map_err(
+                |error| match error.get_type(py).is(py.get_type::<PyValueError>()) {
+                    true => naming(error.value(py), |reason| refused(&format!(": {reason}"))),
+                    // That of a signal's handler.
+                    false => error,
+                },
+            )?;
         Some(ElementType::Record(Arc::new(fields)))
     } else if dtype.getattr(intern!(py, "subdtype"))?.is_none() {
         // Types of other packages have names of their own, and are untyped bytes otherwise.

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::getters::getters;
+use crate::shown;
 use zeusm::pool::{Pool, Report, Scope, Statistics};
 use zeusm::usm::LevelZeroProvider;
 use zeusm_process::Mutex;
@@ -29,7 +30,7 @@ macro_rules! figures {
         impl $class {
             fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
                 let figures = [$(
-                    format!("{}={}", stringify!($field), slf.getattr(stringify!($field))?),
+                    format!("{}={}", stringify!($field), shown::text(&slf.getattr(stringify!($field))?)?),
                 )*];
                 Ok(format!("{}({})", $name, figures.join(", ")))
             }

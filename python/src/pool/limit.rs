@@ -52,7 +52,7 @@ pub(crate) fn set_memory_limit(
             let fraction = fraction.extract::<f64>()?;
             if !(0.0..=1.0).contains(&fraction) {
                 return Err(PyValueError::new_err(format!(
-                    "limit must be a fraction from 0.0 to 1.0, or an integer number of bytes, not {fraction}"
+                    "limit must be a fraction from 0.0 to 1.0, or an integer number of bytes, not {fraction:?}"
                 )));
             }
             let memory = detach(py, || device.memory_size());
