@@ -334,6 +334,38 @@ fn without_memory_files() {
 }
 
 #[test]
+fn memory_that_cannot_be_moved_any_more_is_not_offered() {
+    alone("without_page_faults");
+}
+
+#[test]
+#[ignore = "run by memory_that_cannot_be_moved_any_more_is_not_offered"]
+fn without_page_faults() {
+    let context = Context::new();
+    let exported = || {
+        let mut properties = sys::ze_device_external_memory_properties_t {
+            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES,
+            ..Default::default()
+        };
+        ok!(zeDeviceGetExternalMemoryProperties(
+            common::device(),
+            &raw mut properties
+        ));
+        properties.memoryAllocationExportTypes
+    };
+    assert_ne!(exported(), 0);
+    assert_eq!(export(&context, context.alloc(Kind::Shared, 4096)), OK);
+    if unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC) } < 0 {
+        eprintln!("skipped: memory is in files from the start, as this system lacks userfaultfd");
+        return;
+    }
+    seccomp::refuse(libc::SYS_userfaultfd, libc::EPERM);
+    assert_eq!(exported(), 0);
+    let permission = sys::ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS;
+    expect_refusal(&context, permission, &["userfaultfd", "seccomp"]);
+}
+
+#[test]
 fn kernels_run_where_no_thread_can_be_started() {
     alone("without_threads");
 }

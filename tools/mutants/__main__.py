@@ -29,7 +29,8 @@ def listed(folders):
     filters = [f"-f={folder}{end}" for folder in folders for end in ("/**/*.rs", ".rs")]
     command = ["cargo", "mutants", "--list", "--json", "--workspace", *filters]
     output = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
-    return [mutant for mutant in json.loads(output) if mutant["function"]]
+    mutants = json.loads(output)
+    return [it for it in mutants if it["function"] and "/tests" not in it["file"]]
 
 
 def name(mutant):

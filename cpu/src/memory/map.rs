@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use zeusm_process::{AtFork, ForkLock};
 
 use super::allocation::Allocation;
-use crate::system::PAGE;
 
 /// Allocations by the address of their first byte.
 type Live = BTreeMap<usize, Arc<Allocation>>;
@@ -64,20 +63,11 @@ pub fn remove_context(context: u64) -> Vec<Arc<Allocation>> {
         .collect()
 }
 
-/// The pages that allocations of this process have, in ranges that do not touch.
-pub fn pages() -> Vec<Range<usize>> {
+/// The bytes of the allocations of this process, in the order of their addresses.
+pub fn own() -> Vec<Range<usize>> {
     let live = LIVE.read();
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    for allocation in live.values().filter(|it| it.is_own()) {
-        let bytes = allocation.bytes();
-        let start = bytes.start / PAGE * PAGE;
-        let end = bytes.end.next_multiple_of(PAGE);
-        match ranges.last_mut() {
-            Some(last) if start <= last.end => last.end = last.end.max(end),
-            _ => ranges.push(start..end),
-        }
-    }
-    ranges
+    let own = live.values().filter(|it| it.is_own());
+    own.map(|it| it.bytes()).collect()
 }
 
 /// The map's lock, which a fork holds so that it copies a consistent state.

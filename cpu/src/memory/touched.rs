@@ -37,8 +37,22 @@ fn in_files(files: &[Weak<OwnFile>]) -> u64 {
 /// The bytes of the pages of all allocations that are in memory, pages that have only been read among them; takes a millisecond or
 /// less per GiB.
 pub fn touched() -> u64 {
-    map::pages().into_iter().map(resident).sum::<usize>() as u64
+    pages(map::own()).into_iter().map(resident).sum::<usize>() as u64
         + in_files(&FILES.get_or_default().lock())
+}
+
+/// The pages of ranges in the order of their addresses, in ranges that do not touch.
+fn pages(all: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for bytes in all {
+        let start = bytes.start / PAGE * PAGE;
+        let end = bytes.end.next_multiple_of(PAGE);
+        match ranges.last_mut() {
+            Some(last) if start <= last.end => last.end = last.end.max(end),
+            _ => ranges.push(start..end),
+        }
+    }
+    ranges
 }
 
 /// The bytes of a range for which the system has pages: of a file, whether this process has accessed them or not. None if it is

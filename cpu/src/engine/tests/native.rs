@@ -3,16 +3,19 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
 use crate::abi::result::ZeResult;
-use crate::engine::native::{InFlight, Waiter};
-use crate::engine::order::{Changes, NativeEvent, Nothing, Token};
+use crate::engine::native::{InFlight, NativeQueues, Waiter};
+use crate::engine::order::{Changes, InOrder, NativeEvent, Nothing, QueueNumber, Token};
 use crate::engine::{Kind, Pins};
+use crate::system::clock::Deadline;
 
 /// Longer than any thread needs, however busy the machine is.
 const LONG: Duration = Duration::from_secs(60);
@@ -195,4 +198,31 @@ fn the_helper_leaves_the_role_to_the_thread_that_has_it() {
         assert!(early.is_err());
     }));
     waited.recv_timeout(LONG).unwrap();
+}
+
+#[test]
+fn the_helper_stops_when_no_one_asks() {
+    let waiter = waiter();
+    let looks: &AtomicUsize = Box::leak(Box::default());
+    let (event, waited) = Event::observed();
+    waiter.look_at(move || {
+        looks.fetch_add(1, Ordering::Relaxed);
+        Some(Arc::clone(&event))
+    });
+    let request = waiter.request();
+    waited.recv_timeout(LONG).unwrap();
+    drop(request);
+    let looked = looks.load(Ordering::Relaxed);
+    thread::sleep(Duration::from_millis(50));
+    // It may have begun another look before the request was dropped.
+    assert!(looks.load(Ordering::Relaxed) <= looked + 1);
+}
+
+#[test]
+fn a_thread_with_a_deadline_does_not_help() {
+    let queue = NativeQueues::new().get(QueueNumber(0));
+    assert!(queue.help(0, Deadline::Never), "its command has ended");
+    for deadline in [Deadline::Now, Deadline::after(1 << 40)] {
+        assert!(!queue.help(0, deadline), "a kernel may take longer");
+    }
 }

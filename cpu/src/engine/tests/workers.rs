@@ -34,7 +34,8 @@ fn together(workers: &'static Workers, count: usize) {
 fn jobs_have_a_thread_each_also_after_others() {
     let workers: &'static Workers = Box::leak(Box::default());
     assert!(workers.has_some());
-    for count in [1, 1, 1, 2, 3, 3, 2, 3] {
+    // Three at once where there is one thread: two are started.
+    for count in [1, 1, 1, 3, 2, 3] {
         together(workers, count);
     }
 }

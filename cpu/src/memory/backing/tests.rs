@@ -248,3 +248,16 @@ fn memory_that_is_shared_from_the_beginning_can_be_exported() {
     assert_eq!(u64::from_le_bytes(bytes), 5);
     assert_eq!(all[3].load(Ordering::Relaxed), 5);
 }
+
+#[test]
+fn an_import_has_the_pages_of_its_allocation_only() {
+    let file = memory_file(8 * PAGE as u64).unwrap();
+    file.write_all_at(&[7], 5 * PAGE as u64 + 100).unwrap();
+    let import = Backing::import(&file, &record(5 * PAGE + 100, 200)).unwrap();
+    let (pages, address) = (import.pages().unwrap(), import.address());
+    assert_eq!((pages.length(), address - pages.address()), (PAGE, 100));
+    assert_eq!(
+        words(import.address() / 8 * 8, 1)[0].load(Ordering::Relaxed) >> 32,
+        7
+    );
+}

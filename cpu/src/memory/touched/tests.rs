@@ -24,6 +24,16 @@ fn pages_that_were_written_are_in_memory() {
 }
 
 #[test]
+fn pages_that_touch_are_counted_once() {
+    let all = vec![
+        PAGE + 1..PAGE + 2,
+        PAGE + 8..2 * PAGE + 1,
+        4 * PAGE..5 * PAGE,
+    ];
+    assert_eq!(pages(all), [PAGE..3 * PAGE, 4 * PAGE..5 * PAGE]);
+}
+
+#[test]
 fn pages_of_a_file_are_in_memory_when_any_mapping_of_it_was_accessed() {
     let file = memory_file(100 * PAGE as u64).unwrap();
     let [one, other] = [(); 2].map(|()| Mapping::of_file(&file, 0, 100 * PAGE).unwrap());

@@ -6,6 +6,17 @@ use std::time::Duration;
 
 use super::*;
 
+/// Programs that the process starts must not keep them protected.
+#[test]
+fn the_descriptor_of_a_protection_is_closed_by_exec() {
+    let Ok(faults) = open() else {
+        // Memory files are used from the start.
+        return;
+    };
+    let flags = rustix::io::fcntl_getfd(&faults).unwrap();
+    assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+}
+
 /// Linux protects no pages that do not exist.
 #[test]
 fn the_first_write_to_untouched_memory_is_not_lost_while_it_moves() {
