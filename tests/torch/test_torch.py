@@ -1,6 +1,8 @@
 """PyTorch for CPUs: `zeusm.torch.from_zeusm`, `zeusm.from_dlpack` of tensors, and PyTorch's column in docs/exchange.md."""
 
 import gc
+import json
+import subprocess
 import sys
 import weakref
 from pathlib import Path
@@ -15,6 +17,7 @@ import zeusm.torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 import peers_table
 
+ROOT = Path(__file__).resolve().parents[2]
 NAMES = [f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)]
 NAMES += ["bool", "float16", "float32", "float64", "complex32", "complex64", "complex128"]
 NAMES += ["bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"]
@@ -118,3 +121,14 @@ def test_memory_of_pytorch_is_copied():
 @pytest.mark.parametrize("row", peers_table.ROWS)
 def test_a_cell(row):
     assert peers_table.outcome(row, "PyTorch") == peers_table.table()[row]["PyTorch"]
+
+
+def test_tvm_ffi_takes_an_array_as_fast_as_a_tensor():
+    """By DLPack's table of functions, in the same run; of the three kinds of memory that which other programs disturbed least."""
+    command = [sys.executable, ROOT / "benches/exchange.py"]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    print(output)
+    records = [json.loads(line) for line in output.splitlines()]
+    passed = [each["values"] for each in records if each["group"].startswith("pass to a function")]
+    assert len(passed) == 3
+    assert min(values["zeusm"] / values["PyTorch"] for values in passed) <= 1
