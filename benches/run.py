@@ -140,8 +140,9 @@ def main():
         "rounds": compare.ROUNDS,
     }
     result["figures"] = gather(arguments.programs or PROGRAMS, arguments.processes)
-    if arguments.write and arguments.programs:
-        result = added(committed()[result["machine"]["make"]], result, arguments.programs)
+    before = committed().get(result["machine"]["make"])
+    if arguments.write and arguments.programs and before:
+        result = added(before, result, arguments.programs)
     result["goals"] = list(goals.judge(result["figures"]))
     print(json.dumps(result["machine"], ensure_ascii=False, indent=1))
     results = {**committed(), result["machine"]["make"]: result}
