@@ -1,5 +1,5 @@
 """The time of an allocation and a free by C code at four threads: the functions of `zeusm.torch.use`, without a queue and with an idle
-one, beside dpctl's functions, UMF's disjoint pool, from which SYCL allocates, and malloc.
+one, and those of the C API, beside dpctl's functions, UMF's disjoint pool, from which SYCL allocates, and malloc.
 
 The time is that of a processor for one call: a thread that waits for another counts.
 """
@@ -38,6 +38,7 @@ static void *allocated(struct work *it, size_t size)
     case 0: return ((void *(*)(size_t))it->allocate)(size);
     case 1: return ((void *(*)(size_t, int, void *))it->allocate)(size, 0, it->first);
     case 2: return ((void *(*)(size_t, void *))it->allocate)(size, it->first);
+    case 3: return ((void *(*)(void *, size_t, size_t))it->allocate)(it->first, size, 0);
     default: return ((void *(*)(void *, size_t))it->allocate)(it->first, size);
     }
 }
@@ -45,7 +46,7 @@ static void *allocated(struct work *it, size_t size)
 static void freed(struct work *it, void *pointer, size_t size)
 {
     switch (it->style) {
-    case 0: ((void (*)(void *))it->release)(pointer); break;
+    case 0: case 3: ((void (*)(void *))it->release)(pointer); break;
     case 1: ((void (*)(void *, size_t, int, void *))it->release)(pointer, size, 0, it->first); break;
     case 2: ((void (*)(void *, void *))it->release)(pointer, it->first); break;
     default: ((int (*)(void *, void *))it->release)(it->first, pointer);
@@ -99,6 +100,17 @@ def address(library, name):
     return ctypes.cast(getattr(library, name), ctypes.c_void_p)
 
 
+def c_api(pool):
+    """The C API's `allocate` and `free`, and its pool."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.argtypes, get.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+    table = get(zeusm._zeusm._C_API, b"zeusm._C_API")
+    # Behind two numbers in the place of one pointer: check, describe, from_pointer, pool, allocate, free.
+    of_pool, *functions = (ctypes.c_void_p * 7).from_address(table)[4:]
+    pool = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(of_pool)(pool)
+    return *map(ctypes.c_void_p, functions), ctypes.c_void_p(pool)
+
+
 def umf_pool(umf):
     """UMF's disjoint pool over host memory of the system."""
     handles = [ctypes.c_void_p() for _ in range(4)]
@@ -120,26 +132,28 @@ def umf_pool(umf):
 
 
 def main():
-    zeusm._zeusm._torch_pools([zeusm.memory.MemoryPool("device")])
+    pool = zeusm.memory.MemoryPool("device")
+    zeusm._zeusm._torch_pools([pool])
     queue = dpctl.SyclQueue("level_zero:gpu", property="in_order")
     ours = ctypes.CDLL(zeusm._zeusm.__file__)
     theirs = ctypes.CDLL(str(pathlib.Path(dpctl.__file__).parent / "libDPCTLSyclInterface.so"))
     system = ctypes.CDLL(None)
     umf = ctypes.CDLL(os.environ.get("ZEUSM_UMF_LIBRARY", f"{sys.prefix}/lib/libumf.so.1"))
     reference = ctypes.c_void_p(queue.addressof_ref())
-    seconds, own = compiled(), ("zeusm_torch_allocate", "zeusm_torch_free")
-    functions = {
-        "zeusm": (1, ours, *own, None),
-        "zeusm, queue": (1, ours, *own, reference),
-        "dpctl": (2, theirs, "DPCTLmalloc_device", "DPCTLfree_with_queue", reference),
-        "UMF": (3, umf, "umfPoolMalloc", "umfPoolFree", umf_pool(umf)),
-        "malloc": (0, system, "malloc", "free", None),
+    own = address(ours, "zeusm_torch_allocate"), address(ours, "zeusm_torch_free")
+    of_dpctl = address(theirs, "DPCTLmalloc_device"), address(theirs, "DPCTLfree_with_queue")
+    of_umf = address(umf, "umfPoolMalloc"), address(umf, "umfPoolFree")
+    styles = {
+        "without a queue": (1, *own, None),
+        "with an idle queue": (1, *own, reference),
+        "by the C API": (3, *c_api(pool)),
+        "dpctl": (2, *of_dpctl, reference),
+        "UMF": (4, *of_umf, umf_pool(umf)),
+        "malloc": (0, address(system, "malloc"), address(system, "free"), None),
     }
+    seconds = compiled()
     functions = {
-        name: partial(
-            seconds, THREADS, CALLS, style, address(library, first), address(library, second), it
-        )
-        for name, (style, library, first, second, it) in functions.items()
+        name: partial(seconds, THREADS, CALLS, *arguments) for name, arguments in styles.items()
     }
     calls = THREADS * CALLS / min(THREADS, os.cpu_count())
     times = {name: [] for name in functions}
@@ -147,9 +161,9 @@ def main():
         for name, function in functions.items():
             times[name].append(function() / calls)
     values = medians(times)
-    queue = values.pop("zeusm, queue")
-    for name, ours in {"without a queue": values["zeusm"], "with an idle queue": queue}.items():
-        report("allocate or free by C code", name, "s", values | {"zeusm": ours})
+    peers = {name: values.pop(name) for name in ("dpctl", "UMF", "malloc")}
+    for name, own in values.items():
+        report("allocate or free by C code", name, "s", {"zeusm": own} | peers)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 python benches/run.py [--processes N] [--output DIRECTORY | --write] [program ...]
 
-The file is named after the processor's make, because a goal can be reached on one make and missed on another.
+The file is named after the processor's make, because a goal can be reached on one make and missed on another. With --write, a
+run of some programs replaces their figures in it, and is added to its list of such runs.
 """
 
 import argparse
@@ -30,6 +31,8 @@ PROGRAMS = {
             "memory",
             "allocator",
             "exchange",
+            "in_place",
+            "suspend",
             "copies",
             "process",
             "kernels",
@@ -137,6 +140,9 @@ def main():
         "rounds": compare.ROUNDS,
     }
     result["figures"] = gather(arguments.programs or PROGRAMS, arguments.processes)
+    before = committed().get(result["machine"]["make"])
+    if arguments.write and arguments.programs and before:
+        result = added(before, result, arguments.programs)
     result["goals"] = list(goals.judge(result["figures"]))
     print(json.dumps(result["machine"], ensure_ascii=False, indent=1))
     results = {**committed(), result["machine"]["make"]: result}
@@ -145,6 +151,15 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(result, ensure_ascii=False, indent=1)
     (folder / f"{result['machine']['make']}.json").write_text(text + "\n")
+
+
+def added(before, result, programs):
+    """A committed result with the figures of a later run of some programs."""
+    groups = {figure["group"] for figure in result["figures"]}
+    run = {name: result["machine"][name] for name in ("date", "processor", "load_before")}
+    others = [figure for figure in before["figures"] if figure["group"] not in groups]
+    runs = [*before.get("later", []), {**run, "programs": programs}]
+    return {**before, "later": runs, "figures": others + result["figures"]}
 
 
 def committed():

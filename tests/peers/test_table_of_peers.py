@@ -16,13 +16,8 @@ HERE = [column for column in peers_table.COLUMNS if peers_table.is_installed(col
 
 
 def test_the_peers_are_installed():
-    """All but PyTorch, whose wheel for CPUs is in no registry."""
+    """All but PyTorch, whose column tests/torch tests."""
     assert {"h5py", "scikit-learn-intelex", "mpi4py", "Dask", "Ray"} <= set(HERE)
-
-
-def test_pytorch_is_installed():
-    if "PyTorch" not in HERE:
-        pytest.skip("PyTorch is not installed: its column is not tested")
 
 
 @pytest.mark.parametrize("column", HERE)

@@ -181,13 +181,18 @@ COLUMNS = {
     "Ray": ("ray", of_ray),
     "PyTorch": ("torch", of_torch),
 }
-# The columns that only tests/peers tests: they start processes, or their packages are large.
+# The columns that only tests/peers and tests/torch test: they start processes, or their packages are large.
 OF_PEERS = {"mpi4py", "Dask", "Ray", "PyTorch"}
 
 
-def table():
-    """The cells of the table: the text by row and column."""
-    text = DOCUMENT.read_text().split("## What each peer takes", 1)[1].split("\n#", 1)[0]
+def section(title):
+    """The text of a section of the page."""
+    return DOCUMENT.read_text().split(f"## {title}\n", 1)[1].split("\n#", 1)[0]
+
+
+def table(title="What each peer takes"):
+    """The cells of the table in that section: the text by row and column."""
+    text = section(title)
     lines = [line for line in text.splitlines() if line.startswith("|")]
     split = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     columns = split[0][1:]

@@ -24,7 +24,10 @@ def run(monkeypatch):
 
 @pytest.mark.parametrize(
     "program",
-    ["memory", "allocator", *(pytest.param(name, marks=pytest.mark.daily) for name in SLOW)],
+    [
+        *("memory", "allocator", "exchange", "in_place", "suspend"),
+        *(pytest.param(name, marks=pytest.mark.daily) for name in SLOW),
+    ],
 )
 def test_a_program_reports_figures(fresh, program):
     pytest.importorskip("dpctl")
@@ -61,13 +64,11 @@ def test_memory_for_other_processes_is_compared_with_each_way_through_the_host(f
 
 def test_the_figures_shown_are_complete(run):
     """The results cover every goal, with medians over at least three processes."""
-    assert RESULTS
+    judged = {goal["group"] for result in RESULTS.values() for goal in result["goals"]}
+    assert judged == {group for group, _ in run.goals.GOALS}
     for make, result in RESULTS.items():
         assert result["machine"]["make"] == make
         assert result["processes"] >= 3
-        assert [goal["group"] for goal in result["goals"]] == [
-            group for group, _ in run.goals.GOALS
-        ]
         assert result["goals"] == list(run.goals.judge(result["figures"]))
     for suffix in ("svg", "png"):
         assert (BENCHES / "results" / f"comparison.{suffix}").stat().st_size > 10_000
@@ -96,6 +97,16 @@ def of(group, **medians):
             "values": {"zeusm": spread},
             "ratios": {"dpctl": spread},
         }
+
+
+def test_a_run_of_some_programs_replaces_their_figures(run):
+    old = {"figures": [*of("copy 64 B", a=3), *of("import", b=4)], "machine": {}, "processes": 3}
+    machine = {"date": "today", "processor": "one", "load_before": 2.0}
+    new = {"figures": list(of("import", c=5)), "machine": machine, "processes": 3}
+    result = run.added(old, new, ["process"])
+    assert [figure["name"] for figure in result["figures"]] == ["a", "c"]
+    assert result["later"] == [machine | {"programs": ["process"]}]
+    assert run.added(result, new, ["live"])["later"][1]["programs"] == ["live"]
 
 
 def test_the_worst_figure_decides(run):

@@ -138,6 +138,15 @@ class TestWriting:
         array.copy_to_device(there)
         np.testing.assert_array_equal(there.contents(), host)
 
+    def test_types_without_a_name(self, cuda, usm_type):
+        """CUDA's dictionary has NumPy's letters: numbers of machine learning are exchanged as integers."""
+        array, there = zeusm.empty(3, "bfloat16", usm_type=usm_type), cuda.array(numbers(3, "u2"))
+        with pytest.raises(ValueError, match="bfloat16: it is neither broadcast nor converted"):
+            array.copy_to_device(there)
+        array.base.view("u2")[:] = there
+        array.base.view("u2").copy_to_device(there)
+        np.testing.assert_array_equal(there.contents(), numbers(3, "u2"))
+
     @pytest.mark.parametrize("dtype", ["u1", "i2", "i4", "f8", "c16", "u1,u2", "f4,f8", "f8,c16"])
     @pytest.mark.parametrize(
         "view",

@@ -199,14 +199,17 @@ def test_the_allocators_errors(wrong, message):
     assert message in text
 
 
-def test_tvm_ffi(array):
+@pytest.mark.parametrize("key", np.s_[:, 1:, :, ::2, ::-1], ids=str)
+def test_tvm_ffi(array, key):
     tvm_ffi = pytest.importorskip("tvm_ffi")
     echo = tvm_ffi.get_global_func("testing.echo")
-    back = echo(array)
+    view = array[key]
+    back = echo(view)
     assert isinstance(back, zeusm.UsmArray)
-    assert (back._pointer, back.shape) == (array._pointer, array.shape)
-    theirs = tvm_ffi.from_dlpack(array)
-    assert (theirs.data_ptr(), theirs.shape) == (array._pointer, array.shape)
+    assert (back._pointer, back.shape, back.strides) == (view._pointer, view.shape, view.strides)
+    theirs = tvm_ffi.from_dlpack(view)
+    assert (theirs.shape, theirs.strides) == (view.shape, view.strides)
+    assert zeusm.from_dlpack(theirs)._pointer == view._pointer
 
 
 def test_a_type_of_fewer_than_8_bits_needs_the_flag():

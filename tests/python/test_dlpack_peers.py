@@ -1,4 +1,4 @@
-"""DLPack with NumPy, dpctl, dpnp and PyTorch."""
+"""DLPack with NumPy, dpctl and dpnp."""
 
 import weakref
 
@@ -116,67 +116,6 @@ class TestPeers:
         del array
         assert not lost(memory)
         del theirs
-        assert lost(memory)
-
-
-class TestPyTorch:
-    """PyTorch for the CPU imports shared and host memory in place; zeusm copies its tensors."""
-
-    @pytest.fixture
-    def torch(self):
-        return pytest.importorskip(
-            "torch",
-            reason="PyTorch is not installed: its wheels for Linux exceed a gigabyte, mostly for other GPUs",
-        )
-
-    @pytest.mark.parametrize("key", [np.s_[:], np.s_[1:, ::2], np.s_[2, 3], np.s_[:0]])
-    def test_there_and_back(self, torch, host_class, key):
-        memory = host_class(96)
-        array = memory.view("int32", (4, 6))
-        array.copy_from_host(numbers((4, 6)))
-        view = array[key]
-        theirs = torch.from_dlpack(view.__dlpack__(dl_device=(CPU, 0)))
-        assert theirs.tolist() == numbers((4, 6))[key].tolist()
-        if not view.size:
-            return
-        assert (theirs.data_ptr(), theirs.stride()) == (view._pointer, view.strides)
-        theirs += 100
-        assert view.copy_to_host().tolist() == (numbers((4, 6))[key] + 100).tolist()
-        assert zeusm.from_dlpack(theirs, copy=False)._pointer == view._pointer
-
-    @pytest.mark.parametrize("dtype", ["uint8", "int64", "float16", "float64", "complex64"])
-    def test_types(self, torch, host_class, dtype):
-        array = zeusm.asarray(numbers((2, 3), dtype), usm_type="shared")
-        theirs = torch.from_dlpack(array.__dlpack__(dl_device=(CPU, 0)))
-        assert str(theirs.dtype) == f"torch.{dtype}"
-        assert zeusm.from_dlpack(theirs).dtype == dtype
-
-    def test_by_way_of_numpy(self, torch, host_class):
-        array = host_class(24).view("float64")
-        assert torch.from_numpy(np.asarray(array)).data_ptr() == array._pointer
-
-    def test_its_own_memory_is_copied(self, torch):
-        theirs = torch.arange(6).reshape(2, 3).T
-        mine = zeusm.from_dlpack(theirs)
-        assert mine.usm_type == "device"
-        assert mine.copy_to_host().tolist() == [[0, 3], [1, 4], [2, 5]]
-        with pytest.raises(BufferError, match="copy"):
-            zeusm.from_dlpack(theirs, copy=False)
-
-    def test_device_memory_is_copied_to_the_host(self, torch):
-        array = zeusm.asarray(numbers((2, 3)), usm_type="device")
-        theirs = torch.from_dlpack(array.__dlpack__(dl_device=(CPU, 0)))
-        assert theirs.tolist() == numbers((2, 3)).tolist()
-
-    def test_it_keeps_the_memory(self, torch):
-        array = zeusm.asarray(numbers(9), usm_type="shared")
-        memory = weakref.ref(array.base)
-        theirs = torch.from_dlpack(array.__dlpack__(dl_device=(CPU, 0)))
-        part = theirs[3:]
-        del array, theirs
-        assert not lost(memory)
-        assert part.tolist() == list(range(4, 10))
-        del part
         assert lost(memory)
 
 

@@ -47,6 +47,15 @@ def test_zeusm_takes_dpctl_memory(memory_class, dpctl_class, usm_type):
     assert y.reference_obj is x
 
 
+def test_dpctl_takes_the_bytes_of_an_array(usm_type):
+    """From the lowest to the highest, whatever the strides; of types that it has no name for, by the memory object."""
+    strided = zeusm.asarray(np.arange(12, dtype="f4"), usm_type=usm_type)[2::3]
+    narrow = zeusm.empty(3, "bfloat16", usm_type=usm_type)
+    for given, array, nbytes in (strided, strided, 40), (narrow.base, narrow, 6):
+        theirs = dpctl.memory.as_usm_memory(given)
+        assert (theirs._pointer, theirs.nbytes) == (array._pointer, nbytes)
+
+
 def test_there_and_back(memory_class):
     x = memory_class(N)
     z = zeusm.memory.as_usm_memory(dpctl.memory.as_usm_memory(x))

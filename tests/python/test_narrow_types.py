@@ -105,6 +105,22 @@ def test_dlpack_carries_the_type(numbers, usm_type):
             array.__dlpack__()
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_tvm_ffi(name, usm_type):
+    tvm_ffi = pytest.importorskip("tvm_ffi")
+    array = zeusm.empty(SHAPE, name, usm_type=usm_type)
+    back = tvm_ffi.get_global_func("testing.echo")(array)
+    assert (back._pointer, back.dtype) == (array._pointer, array.dtype)
+    assert str(tvm_ffi.from_dlpack(array).dtype) == name
+
+
+def test_dpnp_has_no_such_types(usm_type):
+    dpnp = pytest.importorskip("dpnp")
+    array = zeusm.empty(3, "bfloat16", usm_type=usm_type)
+    with pytest.raises(BufferError, match="type code 4"):
+        dpnp.from_dlpack(array)
+
+
 def test_the_protocol_of_numpys_letters_names_dlpack():
     array = zeusm.empty(3, "bfloat16", usm_type="shared")
     for protocol in ("__sycl_usm_array_interface__", "__array_interface__"):

@@ -239,6 +239,12 @@ def test_no_dimensions_are_refused_as_for_dpctls_arrays(usm_type):
     assert array.copy_to_host() == 4
 
 
+def test_there_are_no_types_of_machine_learning(usm_type):
+    array = zeusm.empty(N, "bfloat16", usm_type=usm_type)
+    with pytest.raises(TypeError, match="bfloat16"):
+        run(array, array)
+
+
 @numba.njit
 def double(x):
     for i in range(x.size):
@@ -259,6 +265,9 @@ def test_what_compiled_functions_return_is_dpctls(host_class):
         result = compiled(array)
         assert isinstance(result, dpctl.tensor.usm_ndarray)
         assert result._pointer == array._pointer
+        assert (
+            zeusm.from_dlpack(result)._pointer == zeusm.asarray(result)._pointer == array._pointer
+        )
 
 
 def test_njit_is_kept_from_device_memory():

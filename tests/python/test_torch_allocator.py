@@ -15,6 +15,8 @@ SOURCE = r"""
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -22,8 +24,8 @@ SOURCE = r"""
 using Allocate = void *(*)(size_t, int, void *);
 using Free = void (*)(void *, size_t, int, void *);
 
-// Each thread frees what the one before it has allocated.
-extern "C" int rounds(Allocate allocate, Free release, int threads, int count, void *queue)
+// Each thread frees what the one before it has allocated, on another queue. There are `2 * count * threads` calls in a round.
+extern "C" int rounds(Allocate allocate, Free release, int threads, int rounds, int count, void *queue, void *other)
 {
     std::vector<std::vector<void *>> all(threads);
     auto each = [&](auto work) {
@@ -34,7 +36,7 @@ extern "C" int rounds(Allocate allocate, Free release, int threads, int count, v
             thread.join();
     };
     int wrong = 0;
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < rounds; ++round) {
         each([&](int thread) {
             for (int i = 0; i < count; ++i)
                 all[thread].push_back(allocate(512 << (i % 4), 0, queue));
@@ -45,11 +47,27 @@ extern "C" int rounds(Allocate allocate, Free release, int threads, int count, v
         each([&](int thread) {
             auto &pointers = all[(thread + 1) % threads];
             for (int i = 0; i < count; ++i)
-                release(pointers[i], 512 << (i % 4), 0, queue);
+                release(pointers[i], 512 << (i % 4), 0, other);
             pointers.clear();
         });
     }
     return wrong;
+}
+
+// Starts threads that allocate and free until the process ends, and waits until each has done so.
+extern "C" void keep_on(Allocate allocate, Free release, int threads, void *queue)
+{
+    static std::atomic<int> begun;
+    int wanted = begun + threads;
+    for (int thread = 0; thread < threads; ++thread)
+        std::thread([=] {
+            for (long done = 0;; ++done) {
+                release(allocate(4096, 0, queue), 4096, 0, queue);
+                begun += done == 100;
+            }
+        }).detach();
+    while (begun < wanted)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 extern "C" int refused(Allocate allocate, size_t size, int device, char *message, size_t room)
@@ -81,7 +99,9 @@ memory = types.SimpleNamespace(
 )
 sys.modules["torch"] = types.SimpleNamespace(xpu=types.SimpleNamespace(memory=memory))
 stub = ctypes.CDLL(os.environ["STUB"])
-stub.rounds.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
+P, I = ctypes.c_void_p, ctypes.c_int
+stub.rounds.argtypes = [P, P, I, I, I, P, P]
+stub.keep_on.argtypes = [P, P, I, P]
 stub.refused.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]
 
 def functions():
@@ -113,22 +133,31 @@ def run(fresh, library):
     return lambda program: fresh(TORCH + textwrap.dedent(program), env={"STUB": str(library)})
 
 
-def test_threads_allocate_and_free(run):
-    run("""
-    import dpctl
-    pool = zeusm.memory.MemoryPool("device")
-    zeusm.torch.use(pool)
-    queue = dpctl.SyclQueue("level_zero:gpu", property="in_order")
-    for address in None, queue.addressof_ref():
-        assert stub.rounds(*memory.current.functions, 4, 200, address) == 0
+# The rest of a program in which memory was freed on queues: it goes back to the pool when they are idle.
+COMES_BACK = """
     import time
     end = time.monotonic() + 60
     while pool.used_bytes() and time.monotonic() < end:
         time.sleep(0.01)
     assert pool.used_bytes() == 0
-    assert pool.statistics().allocations == 2 * 4 * 4 * 200
-    assert pool.free_all_blocks() > 0
-    """)
+"""
+
+
+def test_threads_allocate_and_free(run):
+    """A million calls from four threads; the frees are on other threads than the allocations, and on another queue."""
+    run(
+        """
+    import dpctl
+    pool = zeusm.memory.MemoryPool("device")
+    zeusm.torch.use(pool)
+    queue, other = (dpctl.SyclQueue("level_zero:gpu", property="in_order") for _ in range(2))
+    for addresses in (None, None), (queue.addressof_ref(), other.addressof_ref()):
+        assert stub.rounds(*memory.current.functions, 4, 125, 500, *addresses) == 0
+    assert pool.statistics().allocations == 500_000
+    """
+        + COMES_BACK
+        + "    assert pool.free_all_blocks() > 0"
+    )
 
 
 def test_a_failure_is_an_exception_with_the_reason(run):
@@ -167,23 +196,33 @@ def test_a_history_has_it(run):
 
 
 def test_memory_is_kept_until_the_queue_is_idle(run):
-    run("""
-    import time
+    """The queue of the free, which need not be that of the allocation."""
+    run(
+        """
     import dpctl, dpnp
     pool = zeusm.memory.MemoryPool("device")
     zeusm.torch.use(pool)
     allocate, free = functions()
-    queue = dpctl.SyclQueue("level_zero:gpu", property="in_order")
-    pointer = allocate(1 << 20, 0, queue.addressof_ref())
+    queue, other = (dpctl.SyclQueue("level_zero:gpu", property="in_order") for _ in range(2))
+    pointer = allocate(1 << 20, 0, other.addressof_ref())
     large = dpnp.ones(4_000_000, sycl_queue=queue)
     for _ in range(20):
         large += 1
     free(pointer, 1 << 20, 0, queue.addressof_ref())
-    end = time.monotonic() + 60
-    while pool.used_bytes() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert pool.used_bytes() == 0
-    assert queue.submit_barrier().execution_status == dpctl.event_status_type.complete
+    """
+        + COMES_BACK
+        + "    assert queue.submit_barrier().execution_status == dpctl.event_status_type.complete"
+    )
+
+
+def test_the_process_exits_while_threads_allocate_and_free(run):
+    run("""
+    import dpctl
+    zeusm.torch.use(zeusm.memory.MemoryPool("device"))
+    queue = dpctl.SyclQueue("level_zero:gpu", property="in_order")
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(queue))  # PyTorch deletes none either.
+    for address in None, queue.addressof_ref():
+        stub.keep_on(*memory.current.functions, 4, address)
     """)
 
 

@@ -1,7 +1,11 @@
-"""`zeusm.torch.from_zeusm` with PyTorch."""
+"""PyTorch for CPUs: `zeusm.torch.from_zeusm`, `zeusm.from_dlpack` of tensors, and PyTorch's column in docs/exchange.md."""
 
 import gc
+import json
+import subprocess
+import sys
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +14,10 @@ import zeusm
 import zeusm.memory as zm
 import zeusm.torch
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+import peers_table
+
+ROOT = Path(__file__).resolve().parents[2]
 NAMES = [f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)]
 NAMES += ["bool", "float16", "float32", "float64", "complex32", "complex64", "complex128"]
 NAMES += ["bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"]
@@ -95,3 +103,32 @@ def test_a_tensor_in_usm_has_a_handle(array):
     handle = zeusm.from_dlpack(tensor[1]).base.ipc_handle()
     with zm.IPCMemoryHandle.open(handle) as memory:
         assert memory.view("f4").copy_to_host().tolist() == [4, 5, 6, 7]
+
+
+def test_numpys_view_is_a_tensor_in_place(array):
+    assert torch.from_numpy(np.asarray(array)).data_ptr() == array._pointer
+
+
+def test_memory_of_pytorch_is_copied():
+    theirs = torch.arange(6).reshape(2, 3).T
+    mine = zeusm.from_dlpack(theirs)
+    assert mine.usm_type == "device"
+    assert mine.copy_to_host().tolist() == [[0, 3], [1, 4], [2, 5]]
+    with pytest.raises(BufferError, match="copy"):
+        zeusm.from_dlpack(theirs, copy=False)
+
+
+@pytest.mark.parametrize("row", peers_table.ROWS)
+def test_a_cell(row):
+    assert peers_table.outcome(row, "PyTorch") == peers_table.table()[row]["PyTorch"]
+
+
+def test_tvm_ffi_takes_an_array_as_fast_as_a_tensor():
+    """By DLPack's table of functions, in the same run; of the three kinds of memory that which other programs disturbed least."""
+    command = [sys.executable, ROOT / "benches/exchange.py"]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    print(output)
+    records = [json.loads(line) for line in output.splitlines()]
+    passed = [each["values"] for each in records if each["group"].startswith("pass to a function")]
+    assert len(passed) == 3
+    assert min(values["zeusm"] / values["PyTorch"] for values in passed) <= 1
