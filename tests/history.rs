@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 
 use zeusm::history::{self, Options, Place};
-use zeusm::{Context, Error, HostMemory, Queue, Runtime};
+use zeusm::{Context, Device, Error, HostMemory, Queue, Runtime};
 
 #[test]
 fn operations_are_recorded_when_their_queue_is_dropped() {
@@ -47,4 +47,27 @@ fn operations_are_recorded_when_their_queue_is_dropped() {
     };
     assert!(first.time + first.duration <= second.time);
     assert!(first.queue == second.queue && first.duration > 0);
+    operations_in_flight_are_of_no_later_recording(&context, &device);
+}
+
+fn operations_in_flight_are_of_no_later_recording(context: &Context, device: &Device) {
+    history::start(Options::default());
+    let queue = Queue::new(context, device).unwrap();
+    let (release, released) = mpsc::channel::<()>();
+    let gate = queue.try_host_task(move || {
+        let _ = released.recv();
+        Ok(())
+    });
+    let behind = queue.depends_on(&[gate.unwrap()]).unwrap();
+    let fill = |size| behind.fill_async(HostMemory::new(context, device, size).unwrap(), 7);
+    let early = fill(1000).unwrap().event().clone();
+    assert!(history::stop().unwrap().operations.is_empty());
+    history::start(Options::default());
+    let late = fill(2000).unwrap().event().clone();
+    drop(release);
+    early.wait(None).unwrap();
+    late.wait(None).unwrap();
+    let recording = history::stop().unwrap();
+    let sizes: Vec<usize> = recording.operations.iter().map(|it| it.size).collect();
+    assert_eq!(sizes, [2000]);
 }

@@ -304,6 +304,8 @@ fn memory_of_the_program_is_host_memory_where_it_is() {
     for (size, desc) in [
         (PAGE, program_desc(odd, PAGE)),
         (100, program_desc(pages, 100)),
+        (PAGE, program_desc(pages, 0)),
+        (0, program_desc(pages, 0)),
         (2 * PAGE, program_desc(pages, PAGE)),
         (PAGE, program_desc(nowhere, PAGE)),
     ] {

@@ -385,6 +385,26 @@ fn a_blocking_free_waits_for_the_work() {
 }
 
 #[test]
+fn a_deferred_free_does_not_wait() {
+    let context = Context::new();
+    let pool = context.pool(2, false);
+    let [to, from] = [(); 2].map(|()| context.alloc(Kind::Device, 4096));
+    let list = context.immediate(0);
+    common::copy(list, to, from, 4096, pool.events[1], &pool.events[..1]);
+    let desc = sys::ze_memory_free_ext_desc_t {
+        stype: sys::ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC,
+        freePolicy: 2,
+        ..Default::default()
+    };
+    ok!(zeMemFreeExt(context.0, &raw const desc, to));
+    assert!(!common::is_set(pool.events[1]));
+    ok!(zeEventHostSignal(pool.events[0]));
+    common::wait(pool.events[1]);
+    context.free(from);
+    common::destroy(list);
+}
+
+#[test]
 fn threads_allocate_and_free_each_others_memory() {
     let context = Context::new();
     let (sender, receiver) = std::sync::mpsc::channel::<usize>();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use zeusm::Result;
-use zeusm::pool::{Options, Pool, Provider};
+use zeusm::pool::{self, Options, Pool, Provider};
 
 use crate::provider::{Addresses, Tracker};
 
@@ -138,6 +138,7 @@ fn scopes_count_their_own_changes() {
     assert_eq!(report.allocations, 3);
     assert_eq!(report.peak_bytes, 2 * MIB as i64 + 64);
     assert_eq!(report.used_count, -1);
+    assert_eq!(report.failures, 0);
     assert_eq!(
         pool.statistics().peak_bytes,
         66 * MIB,
@@ -185,4 +186,36 @@ fn the_peak_before_a_trim_is_exact_although_another_thread_frees_after_it() {
     std::thread::scope(|scope| scope.spawn(|| drop(blocks)).join()).unwrap();
     drop(pool.allocate(8 << 10, 0).unwrap());
     assert_eq!(pool.statistics().peak_bytes, 480 << 10);
+}
+
+#[test]
+fn scopes_count_their_own_failures() {
+    let options = Options {
+        limit: Some(MIB),
+        ..Options::default()
+    };
+    let pool = Pool::new(Tracker::default().provider(), options);
+    let fails = || assert!(pool.allocate(2 * MIB, 0).is_err());
+    fails();
+    fails();
+    let scope = pool.scope();
+    fails();
+    assert_eq!(scope.report().failures, 1);
+}
+
+#[test]
+fn the_slabs_of_a_process_have_its_blocks() {
+    let pool = pool();
+    let blocks = [64, 64, 3 * MIB].map(|size| pool.allocate(size, 0).unwrap());
+    let slabs = pool::slabs();
+    let slab = |block: usize| {
+        let address = blocks[block].address().addr().get();
+        slabs.iter().find(|it| it.range.contains(&address)).unwrap()
+    };
+    let small = slab(0);
+    assert_eq!((small.block_size, small.used_bytes), (64, 128));
+    assert_eq!(small.blocks.len(), 2);
+    assert_eq!(small.range, slab(1).range);
+    assert_eq!(small.place, slab(2).place);
+    assert_eq!((slab(2).block_size, slab(2).used_bytes), (0, 3 * MIB));
 }

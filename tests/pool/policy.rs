@@ -321,3 +321,14 @@ fn threads_do_not_all_share_a_shard() {
     let is_cached_elsewhere = |_| thread::scope(|scope| scope.spawn(is_cached).join()).unwrap();
     assert!(!(0..64).all(is_cached_elsewhere));
 }
+
+#[test]
+fn a_block_as_large_as_the_limit_takes_the_place_of_free_memory() {
+    let options = Options {
+        limit: Some(4 * MIB),
+        ..Options::default()
+    };
+    let pool = Pool::new(Tracker::default().provider(), options);
+    drop(pool.allocate(3 * MIB, 0).unwrap());
+    drop(pool.allocate(4 * MIB, 0).unwrap());
+}

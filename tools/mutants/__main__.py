@@ -39,7 +39,7 @@ def name(mutant):
 
 
 def sample(mutants, most):
-    """The same `most` mutants in each run, as long as their functions keep their names."""
+    """The same `most` mutants in each run, as long as their lines do not move."""
     return sorted(mutants, key=lambda mutant: hashlib.sha256(mutant["name"].encode()).digest())[
         :most
     ]

@@ -128,3 +128,6 @@ impl Span {
         Ok(pin)
     }
 }
+
+#[cfg(test)]
+mod tests;
