@@ -206,7 +206,7 @@ def test_flash_attention(rows, length):
     attend(rows, length)
 
 
-@pytest.mark.xfail(strict=True, reason="docs/limits.md: ggml's kernel for one row")
+@pytest.mark.xfail(strict=True, reason="docs/limits.md: the compiler loses a barrier")
 def test_flash_attention_of_one_row():
     attend(1, 256)
 
