@@ -78,6 +78,35 @@ $(VENV_MPI)/.requirements: requirements/venv-mpi.txt
 test-mpi: $(VENV_MPI)/.zeusm ## Intel MPI with GPU offload: its messages and its benchmarks, also under the checker
 	$(VENV_MPI)/bin/python $(PYTEST) tests/mpi
 
+# Programs that nobody here wrote, in environments of their own, by `zeusm run`: SYCL's libraries are found by the path. Dash, which
+# Open3D brings, has a plugin that this pytest refuses.
+VENV_LLAMA := .venv-llama
+$(VENV_LLAMA)/.requirements: PYTHON := $(JAX_PYTHON)
+$(VENV_LLAMA)/.requirements: requirements/venv-llama.txt
+VENV_OPEN3D := .venv-open3d
+$(VENV_OPEN3D)/.requirements: requirements/venv-open3d.txt
+FOREIGN = LD_LIBRARY_PATH=$(CURDIR)/$(1)/lib $(1)/bin/python -m zeusm run $(1)/bin/python $(PYTEST_LONG) -p no:dash tests/foreign
+.PHONY: test-llama test-open3d test-pyzes test-umf
+test-llama: $(VENV_LLAMA)/.requirements dist/abi3/.built ## llama.cpp's SYCL backend: ggml's operations and a small model beside its CPU backend (2.7 GB of packages)
+	$(VENV_LLAMA)/bin/pip install -q --no-deps --force-reinstall dist/abi3/*.whl
+	$(call FOREIGN,$(VENV_LLAMA))/test_llama.py
+
+test-open3d: $(VENV_OPEN3D)/.zeusm ## Open3D's tensors and point clouds on SYCL beside its CPU device (2.9 GB of packages)
+	@sh tools/setup.sh open3d
+	$(call FOREIGN,$(VENV_OPEN3D))/test_open3d.py
+
+test-pyzes: $(VENV_OPEN3D)/.zeusm ## Intel's bindings of Sysman
+	$(call FOREIGN,$(VENV_OPEN3D))/test_pyzes.py
+
+test-umf: $(VENV_OPEN3D)/.zeusm ## UMF's Level Zero provider, its pools, and its IPC
+	$(call FOREIGN,$(VENV_OPEN3D))/test_umf.py
+
+# Each has an hour. PROGRAMS="umf pyzes" runs a part.
+PROGRAMS := umf pyzes llama open3d mpi jax torch
+.PHONY: test-foreign
+test-foreign: ## Foreign programs on the CPU runtime, those above and test-mpi, test-jax, test-torch, with a table at the end (15 GB of packages)
+	$(PYTHON) tools/foreign.py --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(PROGRAMS)
+
 .PHONY: test-long test-checked test-compared test-faults test-fuzz test-forks test-handoffs test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
 test-long: test-daily test-checked test-compared test-faults test-fuzz test-forks test-handoffs test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs missing dependencies of the build, and a browser with the argument `browser`; changes nothing if none is missing.
+# Installs missing dependencies of the build, and with the argument `browser` a browser, with `open3d` the libraries that Open3D's
+# wheel opens; changes nothing if none is missing.
 set -eu
 
 packages=
@@ -48,6 +49,14 @@ version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/de
 need "python$version-venv" python
 need "python$version-dev" python_headers
 [ "${1:-}" != browser ] || need chromium browser
+if [ "${1:-}" = open3d ]; then
+    need libegl-dev library 'libEGL.so '
+    need libgl1 library libGL.so.1
+    need libidn2-0 library libidn2.so.0
+    need libopengl0 library libOpenGL.so.0
+    need libusb-1.0-0 library libusb-1.0.so.0
+    need libx11-6 library libX11.so.6
+fi
 [ -z "$packages" ] && exit 0
 
 echo "Missing on this machine:$packages"
