@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use zeusm_process::Owned;
-use zeusm_process::memory::Bound;
+use zeusm_process::memory::{Bound, Memory};
 
 #[cfg(target_os = "linux")]
 use super::in_place::InPlace;
@@ -375,21 +375,26 @@ fn failed(
         cause: Box::new(cause),
     };
     if history::is_recording() {
-        let failure = failure(device, place, &error);
-        history::failed(size, place, failure);
+        history::failed(size, place, failure(device, place, &error));
     }
     error
 }
 
 /// What limits the memory and has the least free, and what else has less free than `size`.
 fn bounds(device: &Device, place: &Place, size: usize) -> Box<[Bound]> {
-    let own = free_memory(device, place).map(|state| Bound {
-        what: "the device limits its memory",
-        limit: state.total,
-        free: state.free,
-        is_set: false,
-    });
-    let mut all: Vec<_> = Bound::all().into_iter().chain(own).collect();
+    let mut all = Vec::from(Bound::all());
+    let own = free_memory(device, place).unwrap_or_default();
+    match all.first_mut() {
+        // The memory of the CPU runtime's device is the machine's, or a control group's, and it keeps a reserve.
+        Some(first) if own.total == Memory::now().total => first.free = first.free.min(own.free),
+        _ if own.total == 0 => (),
+        _ => all.push(Bound {
+            what: "the device limits its memory",
+            limit: own.total,
+            free: own.free,
+            is_set: false,
+        }),
+    }
     all.sort_by_key(|bound| bound.free);
     let more = all.iter().skip(1).take_while(|it| it.free < size as u64);
     all.truncate(1 + more.count());
@@ -398,9 +403,8 @@ fn bounds(device: &Device, place: &Place, size: usize) -> Box<[Bound]> {
 
 /// That of the device, for memory there, if the driver tells.
 fn free_memory(device: &Device, place: &Place) -> Option<MemoryState> {
-    is_in_device_memory(device, place)
-        .then(|| device.memory_state().ok())
-        .flatten()
+    let state = device.memory_state().ok();
+    state.filter(|_| is_in_device_memory(device, place))
 }
 
 fn is_in_device_memory(device: &Device, place: &Place) -> bool {
@@ -417,10 +421,8 @@ fn in_memory_of(device: &Device, place: &Place) -> impl Fn(&Place) -> bool {
 fn failure(device: &Device, place: &Place, error: &Error) -> Failure {
     let counts = in_memory_of(device, place);
     let (mut held, mut in_use) = (0, 0);
-    for slab in context_map::held()
-        .iter()
-        .filter(|slab| counts(&slab.place))
-    {
+    let slabs = context_map::held();
+    for slab in slabs.iter().filter(|slab| counts(&slab.place)) {
         held += slab.range.len();
         in_use += slab.used_bytes;
     }

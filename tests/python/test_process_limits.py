@@ -1,8 +1,10 @@
 """Limits of the process that a failed allocation names: of its addresses, and of its control groups (see cpu/tests/limits.rs)."""
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,3 +31,54 @@ def test_a_limit_of_addresses_is_named_with_what_is_free():
     pattern = rf"{what} \S+ \S+ \((\d+) bytes\), of which \S+ \S+ \((\d+) bytes\) are free"
     limit, free = (int(number) for number in re.findall(pattern, run.stdout)[0])
     assert 0 < free <= 32 << 20 < limit
+
+
+GROUP = """
+import os
+import sys
+from pathlib import Path
+
+folder = Path(sys.argv[1])
+(folder / "cgroup.procs").write_text(str(os.getpid()))
+import zeusm.memory as zm
+
+memories = []
+try:
+    while True:
+        memories.append(zm.MemoryUSMHost(4_000_000, pool=False))
+        memories[-1].memset(1)
+except MemoryError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def control_group():
+    """A control group with 400 MB of memory, of either version."""
+    for mounted, limit in [("memory", "memory.limit_in_bytes"), ("", "memory.max")]:
+        folder = Path("/sys/fs/cgroup", mounted, f"zeusm-test-python-{os.getpid()}")
+        try:
+            folder.mkdir()
+            (folder / limit).write_text("400000000")
+        except OSError:
+            if folder.is_dir():
+                folder.rmdir()
+            continue
+        yield folder
+        folder.rmdir()
+        return
+    pytest.skip("control groups cannot be made here")
+
+
+@pytest.mark.once
+def test_a_limit_of_a_control_group_is_named_with_what_is_free(control_group):
+    run = subprocess.run(
+        [sys.executable, "-c", GROUP, control_group],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "control groups limit the memory of this process to 381.5 MiB" in run.stdout
+    assert run.stdout.endswith("free memory, or raise that limit\n")
+    assert "the device limits" not in run.stdout
