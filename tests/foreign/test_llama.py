@@ -206,7 +206,7 @@ def test_flash_attention(rows, length):
     attend(rows, length)
 
 
-@pytest.mark.xfail(strict=True, reason="docs/limits.md: the compiler loses a barrier")
+@pytest.mark.xfail(strict=True, reason="docs/limits.md: a barrier of the sub-group has no effect")
 def test_flash_attention_of_one_row():
     attend(1, 256)
 
