@@ -1,0 +1,30 @@
+"""The areas of the tests, one for each program, and what each needs."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Area:
+    """How the tests of one program are run."""
+
+    # Seconds for one test. A busy machine needs several times what an idle one does.
+    limit: float = 60
+    # Of the parameters of a test, each `every`th is run by default: the program would take too long.
+    every: int = 1
+    # Whether its tests measure times, so that other processes must not interrupt them.
+    is_timed: bool = False
+    variables: dict = field(default_factory=dict)
+
+
+TWO_GPUS = {"ZEUSM_CPU_DEVICES": "2"}
+AREAS = {
+    "cmdqueue": Area(is_timed=True),
+    "event": Area(is_timed=True),
+    "ipc_multidevice": Area(variables=TWO_GPUS),
+    "p2p": Area(variables=TWO_GPUS),
+}
+
+
+def area(name):
+    """What the area of this name needs; those without an entry need nothing of their own."""
+    return AREAS.get(name, Area())
