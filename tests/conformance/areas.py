@@ -19,7 +19,6 @@ class Area:
 TWO_GPUS = {"ZEUSM_CPU_DEVICES": "2"}
 AREAS = {
     "cmdqueue": Area(is_timed=True),
-    "event": Area(is_timed=True),
     "ipc_multidevice": Area(variables=TWO_GPUS),
     "p2p": Area(variables=TWO_GPUS),
 }

@@ -18,7 +18,8 @@ PASSED, SKIPPED, FAILED, DIED, HUNG = "passed", "skipped", "failed", "died", "hu
 SHARD = 200
 # What a process does at its end, after its last test, may have an error of its own.
 EXIT = "(exit)"
-EXIT_SECONDS = 60
+# Seconds for what it does outside of its tests: the start, and what several tests share.
+OUTSIDE = 120
 
 # Log lines may stand before them on the same line.
 BEGUN = re.compile(rb"\[ RUN      \] (\S+)")
@@ -106,11 +107,11 @@ def _results(process, names, limit, log):
 
 
 def _lines(process, limit):
-    """The process's lines; `None` once nothing begins or ends for `limit` seconds."""
+    """The process's lines; `None` once a test has run for `limit` seconds."""
     descriptor, text = process.stdout.fileno(), b""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
-        end = time.monotonic() + limit
+        end = time.monotonic() + OUTSIDE
         while (now := time.monotonic()) < end:
             if not selector.select(min(1, end - now)):
                 # A helper that outlives the process keeps the pipe open.
@@ -123,7 +124,9 @@ def _lines(process, limit):
                 return
             *lines, text = (text + more).split(b"\n")
             for line in lines:
-                if BEGUN.search(line) or ENDED.search(line):
+                if BEGUN.search(line):
                     end = time.monotonic() + limit
+                elif ENDED.search(line):
+                    end = time.monotonic() + OUTSIDE
                 yield line + b"\n"
     yield None

@@ -45,7 +45,7 @@ def test_each_test_has_a_result_though_some_die_or_hang(tmp_path):
     program = stand_in(tmp_path)
     names = googletest.tests(program, {})
     assert len(names) == 7, names
-    assert dict(googletest.run(program, names, 1, {})) == {
+    assert dict(googletest.run(program, names, 3, {})) == {
         "A.passes": googletest.PASSED,
         "A.fails": googletest.FAILED,
         "A.skips": googletest.SKIPPED,
