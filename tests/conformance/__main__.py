@@ -40,18 +40,8 @@ def environment(tests, options):
 
 
 def chosen(name, tests, known, whole):
-    """The tests to run: those that are too much work only if all are asked for, and a sample of what has many parameters."""
-    if whole:
-        return tests
-    tests = [test for test in tests if not known.is_skipped(name, test)]
-    every, seen, kept = area(name).every, {}, []
-    for test in tests:
-        # `Instance/Suite.Name/parameters`, where the first is optional.
-        what = test.split(".")[0], test.split(".")[1].split("/")[0]
-        seen[what] = seen.get(what, -1) + 1
-        if seen[what] % every == 0:
-            kept.append(test)
-    return kept
+    """The tests to run: those that are too much work only if all are asked for."""
+    return [test for test in tests if whole or not known.is_skipped(name, test)]
 
 
 def check(path, variables, known, options):
@@ -80,8 +70,6 @@ def check(path, variables, known, options):
         "obsolete": len(obsolete) + len(stale),
         "seconds": round(time.monotonic() - start),
     }
-    if needs.every > 1 and not options.whole:
-        row["note"] = f"  of each test, each {needs.every}th of its parameters"
     lines = [f"new: {name} {test} {result}" for test, result in new.items()]
     lines += [f"obsolete: {name} {test} does not fail" for test in obsolete]
     lines += [f"obsolete: {name} {pattern} names no test" for pattern in stale]
@@ -89,11 +77,7 @@ def check(path, variables, known, options):
 
 
 def line(row):
-    return (
-        f"{row['area']:<24}"
-        + "".join(f"{row[name]:>9}" for name in COLUMNS[1:])
-        + row.get("note", "")
-    )
+    return f"{row['area']:<24}" + "".join(f"{row[name]:>9}" for name in COLUMNS[1:])
 
 
 def parse():
@@ -104,9 +88,7 @@ def parse():
     parser.add_argument("--output", type=Path, default=Path("target/conformance"))
     parser.add_argument("--areas", nargs="*", default=[])
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the build; 0: none")
-    parser.add_argument(
-        "--whole", action="store_true", help="all parameters, and what is too much work"
-    )
+    parser.add_argument("--whole", action="store_true", help="also what is too much work")
     return parser.parse_args()
 
 

@@ -9,8 +9,6 @@ class Area:
 
     # Seconds for one test. A busy machine needs several times what an idle one does.
     limit: float = 60
-    # Of the parameters of a test, each `every`th is run by default: the program would take too long.
-    every: int = 1
     # Whether its tests measure times, so that other processes must not interrupt them.
     is_timed: bool = False
     variables: dict = field(default_factory=dict)
