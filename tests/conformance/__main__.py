@@ -1,6 +1,6 @@
 """The core of the official conformance tests on the CPU runtime, compared with the committed list of those that do not pass.
 
-python tests/conformance FOLDER --runtime LIBRARY --opencl LIBRARY [--areas NAME...] [--whole] [--output FOLDER]
+python tests/conformance FOLDER --runtime LIBRARY --opencl LIBRARY [--areas NAME...] [--tests PATTERN] [--whole] [--output FOLDER]
 
 FOLDER has the sources `level-zero-tests` and `level-zero`, a loader; both are built there. The programs run one after the other:
 those of IPC share names of sockets, and kernels use all processors.
@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import googletest
@@ -39,9 +40,10 @@ def environment(tests, options):
     return kept | variables
 
 
-def chosen(name, tests, known, whole):
+def chosen(name, tests, known, options):
     """The tests to run: those that are too much work only if all are asked for."""
-    return [test for test in tests if whole or not known.is_skipped(name, test)]
+    named = [test for test in tests if fnmatchcase(test, options.tests)]
+    return [test for test in named if options.whole or not known.is_skipped(name, test)]
 
 
 def check(path, variables, known, options):
@@ -50,7 +52,7 @@ def check(path, variables, known, options):
     needs = area(name)
     variables = variables | needs.variables
     every = googletest.tests(path, variables)
-    names = chosen(name, every, known, options.whole)
+    names = chosen(name, every, known, options)
     prefix = REAL_TIME if needs.is_timed and options.priority else ()
     with open(options.output / f"{name}.log", "wb") as log:
         results = dict(googletest.run(path, names, needs.limit, variables, prefix, log))
@@ -87,6 +89,7 @@ def parse():
     parser.add_argument("--opencl", type=Path, required=True)
     parser.add_argument("--output", type=Path, default=Path("target/conformance"))
     parser.add_argument("--areas", nargs="*", default=[])
+    parser.add_argument("--tests", default="*", help="a pattern of their names")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the build; 0: none")
     parser.add_argument("--whole", action="store_true", help="also what is too much work")
     return parser.parse_args()
