@@ -17,6 +17,7 @@ class Area:
 TWO_GPUS = {"ZEUSM_CPU_DEVICES": "2"}
 AREAS = {
     "cmdqueue": Area(is_timed=True),
+    "event": Area(is_timed=True),
     "ipc_multidevice": Area(variables=TWO_GPUS),
     # Kernels over a GiB, and a thousand allocations of megabytes.
     "memory": Area(limit=300),
