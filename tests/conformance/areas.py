@@ -15,13 +15,16 @@ class Area:
 
 
 TWO_GPUS = {"ZEUSM_CPU_DEVICES": "2"}
+TILES = {"ZEUSM_CPU_TILES": "2"}
 AREAS = {
+    "context": Area(variables=TWO_GPUS),
     "cmdqueue": Area(is_timed=True),
-    "event": Area(is_timed=True),
+    "event": Area(is_timed=True, variables=TILES),
     "ipc_multidevice": Area(variables=TWO_GPUS),
     # Kernels over a GiB, and a thousand allocations of megabytes.
     "memory": Area(limit=300),
     "p2p": Area(variables=TWO_GPUS),
+    "usm": Area(variables=TWO_GPUS),
 }
 
 
