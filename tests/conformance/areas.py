@@ -21,6 +21,7 @@ AREAS = {
     "cmdqueue": Area(is_timed=True),
     "event": Area(is_timed=True, variables=TILES),
     "ipc_multidevice": Area(variables=TWO_GPUS),
+    "ipc_memory": Area(variables=TWO_GPUS),
     # Kernels over a GiB, and a thousand allocations of megabytes.
     "memory": Area(limit=300),
     "p2p": Area(variables=TWO_GPUS),
