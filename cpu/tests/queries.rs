@@ -235,6 +235,28 @@ fn there_are_execution_units_and_no_fabric() {
         let result = unsafe { vertices(common::driver(), &raw mut count, ptr::null_mut()) };
         assert_eq!((result, count), (OK, 0));
     }
+    type Vertex = unsafe extern "C" fn(
+        sys::ze_device_handle_t,
+        *mut sys::ze_fabric_vertex_handle_t,
+    ) -> sys::ze_result_t;
+    if let Some(vertex) = common::extension::<Vertex>(c"zeDeviceGetFabricVertexExp") {
+        let mut found = ptr::null_mut();
+        let result = unsafe { vertex(device(), &raw mut found) };
+        assert_eq!(result, sys::ZE_RESULT_EXP_ERROR_DEVICE_IS_NOT_VERTEX);
+    }
+}
+
+/// Programs tell by the number what they can call, and of later versions functions are missing.
+#[test]
+fn the_version_is_that_before_functions_of_the_core_are_missing() {
+    let mut version = sys::ze_api_version_t(0);
+    ok!(zeDriverGetApiVersion(common::driver(), &raw mut version));
+    assert_eq!((version.0 >> 16, version.0 & 0xffff), (1, 13));
+    type Synchronize = unsafe extern "C" fn(sys::ze_device_handle_t) -> sys::ze_result_t;
+    if let Some(synchronize) = common::extension::<Synchronize>(c"zeDeviceSynchronize") {
+        let since_1_14 = unsafe { synchronize(device()) };
+        assert_eq!(since_1_14, sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+    }
 }
 
 #[test]

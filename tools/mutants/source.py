@@ -14,11 +14,12 @@ SWITCH = """
 /// Which mutant runs. `MUTANT` has its number; with `MUTANTS_REACHED`, each one that is reached is added to that file.
 #[doc(hidden)]
 pub mod mutants {
-    use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
+    use std::os::fd::AsRawFd;
+    use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
 
     static CHOSEN: AtomicI32 = AtomicI32::new(-1);
-    static REACHED: [AtomicU8; 1 << 14] = [const { AtomicU8::new(0) }; 1 << 14];
-    static mut FILE: [u8; 4096] = [0; 4096];
+    /// A byte for each mutant, in the file's pages: tests limit files and descriptors, and signal handlers and forks get here.
+    static REACHED: AtomicPtr<AtomicU8> = AtomicPtr::new(std::ptr::null_mut());
 
     #[used]
     #[unsafe(link_section = ".init_array")]
@@ -27,7 +28,12 @@ pub mod mutants {
             if let Some(number) = std::env::var("MUTANT").ok().and_then(|it| it.parse().ok()) {
                 CHOSEN.store(number, Ordering::Relaxed);
             } else if let Ok(path) = std::env::var("MUTANTS_REACHED") {
-                unsafe { (&raw mut FILE).cast::<u8>().copy_from(path.as_ptr(), path.len()) };
+                let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
+                let access = libc::PROT_READ | libc::PROT_WRITE;
+                let pages = unsafe {
+                    libc::mmap(std::ptr::null_mut(), 1 << 14, access, libc::MAP_SHARED, file.as_raw_fd(), 0)
+                };
+                REACHED.store(pages.cast(), Ordering::Relaxed);
                 CHOSEN.store(-2, Ordering::Relaxed);
             }
         }
@@ -37,24 +43,10 @@ pub mod mutants {
     #[inline]
     pub fn on(number: u16) -> bool {
         let chosen = CHOSEN.load(Ordering::Relaxed);
-        if chosen == -2 && REACHED[number as usize].swap(1, Ordering::Relaxed) == 0 {
-            reached(number);
+        if chosen == -2 {
+            unsafe { (*REACHED.load(Ordering::Relaxed).add(number as usize)).store(1, Ordering::Relaxed) };
         }
         chosen == i32::from(number)
-    }
-
-    /// A signal handler and a fork's child may call it.
-    #[cold]
-    fn reached(number: u16) {
-        let bytes = number.to_le_bytes();
-        unsafe {
-            let errno = *libc::__errno_location();
-            let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC;
-            let file = libc::open((&raw const FILE).cast(), flags);
-            libc::write(file, bytes.as_ptr().cast(), 2);
-            libc::close(file);
-            *libc::__errno_location() = errno;
-        }
     }
 }
 """

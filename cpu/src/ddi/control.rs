@@ -40,6 +40,7 @@ functions! {
     zeDevicePciGetPropertiesExt => device::pci;
     zeDeviceGetRootDevice => device::root_device;
     zeDeviceGetVectorWidthPropertiesExt => device::vector_width;
+    zeDeviceGetFabricVertexExp => device::fabric_vertex;
     zeFabricVertexGetExp => device::fabric_vertices;
 
     zeContextCreate => context::create;

@@ -18,6 +18,11 @@ pub fn fabric_vertices(_: Driver, all: Room<'_, sys::ze_fabric_vertex_handle_t>)
     all.fill(&[])
 }
 
+/// `zeDeviceGetFabricVertexExp`: nor is a device a vertex of one.
+pub fn fabric_vertex(_: &'static Device, _: &mut sys::ze_fabric_vertex_handle_t) -> ZeResult {
+    Err(sys::ZE_RESULT_EXP_ERROR_DEVICE_IS_NOT_VERTEX)
+}
+
 /// `zeDeviceGetSubDevices`: the visible tiles of a GPU.
 pub fn sub_devices(
     device: &'static Device,

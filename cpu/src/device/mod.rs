@@ -13,8 +13,8 @@ mod queues;
 
 pub use compute::{compute, image, module, vector_width};
 pub use entry::{
-    can_access_peer, fabric_vertices, get, global_timestamps, p2p, pci, root_device, status,
-    sub_devices,
+    can_access_peer, fabric_vertex, fabric_vertices, get, global_timestamps, p2p, pci, root_device,
+    status, sub_devices,
 };
 pub use list::{
     Chosen, Device, check_variables, find, gpus, has_system_atomics, present, with_uuid,

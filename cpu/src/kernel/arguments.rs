@@ -12,7 +12,7 @@ use crate::abi::strictness::is_strict;
 use crate::handle::{Object, resolve};
 use crate::images::Image;
 use crate::memory::Span;
-use crate::opencl::{ImageKind, Runtime, Sampler, Value};
+use crate::opencl::{ImageKind, Sampler, Value};
 use crate::spirv::{self, Argument};
 
 /// GPUs grant local memory in units of 1 KiB and drop accesses beyond it, so kernels with small overflows go unnoticed there. Here
@@ -45,8 +45,8 @@ impl Arguments {
                 Some(Stored::Pointer(address)) => Ok(Value::Pointer(*address as *const c_void)),
                 Some(Stored::Bytes(bytes)) => Ok(Value::Bytes(bytes)),
                 Some(Stored::Local(size)) => {
-                    let granted = size.next_multiple_of(LOCAL_MARGIN) + LOCAL_MARGIN;
-                    let margin = spare.min((granted - size) as u64);
+                    let margin = size.wrapping_neg() % LOCAL_MARGIN + LOCAL_MARGIN;
+                    let margin = spare.min(margin as u64);
                     spare -= margin;
                     Ok(Value::Local(size + margin as usize))
                 }
@@ -112,7 +112,10 @@ impl Arguments {
                 Stored::Pointer(address.unwrap_or(0))
             }
             // An empty accessor has size 0, which OpenCL does not accept.
-            Argument::Local => Stored::Local(local_size(size)?.max(1)),
+            Argument::Local => {
+                let size = size.ok_or(sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE)?;
+                Stored::Local(size.max(1))
+            }
             Argument::Value(known) => {
                 let length = known
                     .or(size)
@@ -150,19 +153,6 @@ impl Arguments {
         self.0[index] = Some(stored);
         Ok(())
     }
-}
-
-/// A size of local memory that the device can give.
-fn local_size(size: Option<usize>) -> ZeResult<usize> {
-    let code = sys::ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE;
-    let size = size.ok_or(code)?;
-    ensure(size as u64 <= device_local_memory(), code)?;
-    Ok(size)
-}
-
-/// The local memory of a work-group, in bytes.
-pub(super) fn device_local_memory() -> u64 {
-    Runtime::get().map_or(0, |runtime| runtime.properties.local_memory)
 }
 
 /// The object of the handle that `value` refers to.

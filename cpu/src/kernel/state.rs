@@ -6,7 +6,7 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 use zeusm_process::{ForkSafe, Mutex, MutexGuard};
 
-use super::arguments::{Arguments, device_local_memory};
+use super::arguments::Arguments;
 use crate::abi::result::{ZeResult, described, ensure};
 use crate::handle::object;
 use crate::module::Module;
@@ -98,7 +98,7 @@ impl Kernel {
     /// # Errors
     /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY`, as Intel's driver returns.
     pub fn check_local_memory(&self, arguments: &Arguments) -> ZeResult<u64> {
-        let most = device_local_memory();
+        let most = opencl::Runtime::get().map_or(0, |runtime| runtime.properties.local_memory);
         let needed = arguments
             .local_memory()
             .saturating_add(self.limits.local_memory);

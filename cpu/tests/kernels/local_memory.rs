@@ -95,7 +95,11 @@ fn arguments_that_exceed_it_together_are_refused_at_the_append() {
     assert_eq!(runtime.last_error(), "", "another call's description");
     set_local(&runtime, kernel, 2, 4);
     assert_eq!(runtime.append_launch(list, kernel, 4, event, &[]), NONE);
+    // One that is larger than all of it is set, too, as by Intel's driver.
+    set_local(&runtime, kernel, 2, usize::MAX);
+    assert_eq!(runtime.append_launch(list, kernel, 4, event, &[]), NONE);
     // All of it is no error.
+    set_local(&runtime, kernel, 2, 4);
     set_local(&runtime, kernel, 1, most - 4);
     runtime.launch(list, kernel, 4, event, &[]);
     assert_eq!(runtime.synchronize(list), OK);

@@ -1,0 +1,34 @@
+"""The areas of the tests, one for each program, and what each needs."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Area:
+    """How the tests of one program are run."""
+
+    # Seconds for one test. A busy machine needs several times what an idle one does.
+    limit: float = 60
+    # Whether its tests measure times, so that other processes must not interrupt them.
+    is_timed: bool = False
+    variables: dict = field(default_factory=dict)
+
+
+TWO_GPUS = {"ZEUSM_CPU_DEVICES": "2"}
+TILES = {"ZEUSM_CPU_TILES": "2"}
+AREAS = {
+    "context": Area(variables=TWO_GPUS),
+    "cmdqueue": Area(is_timed=True),
+    "event": Area(is_timed=True, variables=TILES),
+    "ipc_multidevice": Area(variables=TWO_GPUS),
+    "ipc_memory": Area(variables=TWO_GPUS),
+    # Kernels over a GiB, and a thousand allocations of megabytes.
+    "memory": Area(limit=300),
+    "p2p": Area(variables=TWO_GPUS),
+    "usm": Area(variables=TWO_GPUS),
+}
+
+
+def area(name):
+    """What the area of this name needs; those without an entry need nothing of their own."""
+    return AREAS.get(name, Area())

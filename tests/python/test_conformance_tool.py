@@ -1,0 +1,91 @@
+"""The tool behind `make test-conformance`, with a program that stands in for one of googletest."""
+
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tests" / "conformance"))
+import googletest
+from known import Known
+
+pytestmark = pytest.mark.once
+
+# Tests by what they do, as googletest prints them; the output of others may stand before a line.
+PROGRAM = """#!{python}
+import os, sys, time
+TESTS = ["A.passes", "A.fails", "A.skips", "P/B.dies/0", "P/B.dies/1", "A.hangs", "A.last", "A.DISABLED_not"]
+if "--gtest_list_tests" in sys.argv:
+    print("A.", *("  " + t[2:] for t in TESTS if t.startswith("A.")), sep="\\n")
+    print("P/B.", "  dies/0  # GetParam() = 4", "  dies/1  # GetParam() = 5", sep="\\n")
+    sys.exit()
+filter = open(sys.argv[1].split("=")[1]).readline().split("=")[1].strip().split(":")
+for test in filter:
+    print(f"[ RUN      ] {{test}}", flush=True)
+    if "dies" in test:
+        os.abort()
+    while "hangs" in test:
+        print("[debug]", flush=True)
+        time.sleep(0.05)
+    result = {{"A.fails": "  FAILED  ", "A.skips": "  SKIPPED "}}.get(test, "       OK ")
+    print(f"[debug] [{{result}}] {{test}} (1 ms)", flush=True)
+print("[  FAILED  ] A.fails, listed again", flush=True)
+sys.exit({code})
+"""
+
+
+def stand_in(folder, code=1):
+    path = folder / "test_something"
+    path.write_text(PROGRAM.format(python=sys.executable, code=code))
+    path.chmod(0o755)
+    return path
+
+
+def test_each_test_has_a_result_though_some_die_or_hang(tmp_path):
+    program = stand_in(tmp_path)
+    names = googletest.tests(program, {})
+    assert len(names) == 7, names
+    assert dict(googletest.run(program, names, 3, {})) == {
+        "A.passes": googletest.PASSED,
+        "A.fails": googletest.FAILED,
+        "A.skips": googletest.SKIPPED,
+        "P/B.dies/0": googletest.DIED,
+        "P/B.dies/1": googletest.DIED,
+        "A.hangs": googletest.HUNG,
+        "A.last": googletest.PASSED,
+    }
+
+
+def test_an_error_behind_the_last_test_is_a_result(tmp_path):
+    program = stand_in(tmp_path, code=7)
+    assert dict(googletest.run(program, ["A.passes"], 10, {})) == {
+        "A.passes": googletest.PASSED,
+        googletest.EXIT: googletest.DIED,
+    }
+
+
+def test_what_differs_from_the_list_is_told(tmp_path):
+    entry = '[[known]]\narea = "{}"\ntests = {}\nclass = "defect of the test"\nreason = "a"\n{}\n'
+    path = tmp_path / "known.toml"
+    path.write_text(
+        entry.format("a", ["S.fails*"], "")
+        + entry.format("a", ["S.timed"], "may_pass = true")
+        + entry.format("b", ["S.new"], "")
+    )
+    known = Known(path)
+    results = {
+        "S.fails/0": googletest.FAILED,
+        "S.fails/1": googletest.PASSED,
+        "S.fails/2": googletest.SKIPPED,
+        "S.timed": googletest.PASSED,
+        "S.new": googletest.HUNG,
+        "S.good": googletest.PASSED,
+    }
+    new, obsolete = known.judge("a", results)
+    assert new == {"S.new": googletest.HUNG}
+    assert obsolete == ["S.fails/1", "S.fails/2"]
+    assert known.stale("a", ["S.timed", "S.other"]) == ["S.fails*"]
+
+
+def test_the_committed_list_can_be_read():
+    assert all(entry.reason for entry in Known().entries)
