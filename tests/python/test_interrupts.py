@@ -417,6 +417,7 @@ def test_no_exception_of_a_handler_is_lost_or_replaced(fresh, statement):
         fields = numpy.dtype([(f"f{{number}}", "f4") for number in range(200)])
         lost = []
         sys.unraisablehook = lambda unraisable: lost.append(unraisable.exc_value)
+        {statement}  # The first time imports modules, in which Python loses exceptions of its own.
         signal.signal(signal.SIGALRM, handle)
         fired = raised = 0
         while fired < 200:
