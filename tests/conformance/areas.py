@@ -21,6 +21,8 @@ AREAS = {
     "cmdqueue": Area(is_timed=True),
     "event": Area(is_timed=True, variables=TILES),
     "ipc_multidevice": Area(variables=TWO_GPUS),
+    # Fourteen million calls of eight threads.
+    "ipc_put_handle": Area(limit=300),
     "ipc_memory": Area(variables=TWO_GPUS),
     # Kernels over a GiB, and a thousand allocations of megabytes.
     "memory": Area(limit=300),
