@@ -149,11 +149,17 @@ unsafe extern "C" fn handle<const LEVEL: usize>(
     info: *mut siginfo_t,
     context: *mut c_void,
 ) {
-    /// `TRAP_TRACE`: a step.
-    const TRACE: c_int = 2;
     // SAFETY: the C library's errno of this thread, and the kernel's valid pointers.
-    let (errno, code) = unsafe { (*libc::__errno_location(), (*info).si_code) };
-    if code == TRACE
+    let (errno, code, is_stepping) = unsafe {
+        (
+            *libc::__errno_location(),
+            (*info).si_code,
+            trap_flag::is_set(context.cast()),
+        )
+    };
+    // By the flag, not by `TRAP_TRACE`: hypervisors may lose that code. No other trap comes while an instruction steps.
+    if code > 0
+        && is_stepping
         && let mut step = STEP.get()
         && step.count > 0
     {
