@@ -446,7 +446,9 @@ with zm.record_history(max_events=10) as history:
     grown = resident() - before
     assert submitted > 10_000, submitted
     assert grown < 4 << 20, grown
-    assert [it["size"] for it in rows(history.snapshot(), "operations")] == [1000] * 10
+    sizes = [it["size"] for it in rows(history.snapshot(), "operations")]
+    # Fills of the busy device may have begun after the others, and be complete.
+    assert len(sizes) == 10 and set(sizes) <= {1000, busy.nbytes}, sizes
     for event in pending:
         event.wait()
 """,
