@@ -236,14 +236,7 @@ fn other_memory_types_and_descriptors_are_refused() {
 
 #[test]
 fn the_device_announces_the_type() {
-    let mut properties = sys::ze_device_external_memory_properties_t {
-        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES,
-        ..Default::default()
-    };
-    ok!(zeDeviceGetExternalMemoryProperties(
-        common::device(),
-        &raw mut properties
-    ));
+    let properties = common::external_memory();
     assert_eq!(properties.memoryAllocationImportTypes, FD);
     assert_eq!(properties.memoryAllocationExportTypes, FD);
 }

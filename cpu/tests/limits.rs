@@ -342,17 +342,7 @@ fn memory_that_cannot_be_moved_any_more_is_not_offered() {
 #[ignore = "run by memory_that_cannot_be_moved_any_more_is_not_offered"]
 fn without_page_faults() {
     let context = Context::new();
-    let exported = || {
-        let mut properties = sys::ze_device_external_memory_properties_t {
-            stype: sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES,
-            ..Default::default()
-        };
-        ok!(zeDeviceGetExternalMemoryProperties(
-            common::device(),
-            &raw mut properties
-        ));
-        properties.memoryAllocationExportTypes
-    };
+    let exported = || common::external_memory().memoryAllocationExportTypes;
     assert_ne!(exported(), 0);
     assert_eq!(export(&context, context.alloc(Kind::Shared, 4096)), OK);
     if unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC) } < 0 {

@@ -6,6 +6,7 @@ import numbers
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 import weakref
 
@@ -352,19 +353,41 @@ def test_an_exception_while_an_argument_is_described_propagates(error):
         zm.MemoryUSMShared(N).get_usm_type(Shown())
 
 
+def check_that_no_exception_is_lost(fresh, before, statement, times):
+    """A timer's handler raises so many exceptions while `statement` is repeated, and the program sees each of them."""
+    fresh(f"""
+{textwrap.dedent(before)}
+import signal, sys
+
+class Timeout(Exception):
+    pass
+
+def handle(*_):
+    global fired
+    fired += 1
+    raise Timeout
+
+{statement}  # The first time imports modules, in which Python loses exceptions of its own.
+lost = []
+sys.unraisablehook = lambda unraisable: lost.append(unraisable.exc_value)
+signal.signal(signal.SIGALRM, handle)
+fired = raised = 0
+while fired < {times}:
+    before = fired
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0001 + fired * 0.0045 / {times})
+        while fired == before:
+            {statement}
+    except Timeout:
+        raised += 1
+assert raised == fired and not lost, (raised, fired, lost)
+""")
+
+
 def test_no_exception_of_a_handler_is_lost_in_a_snapshot(fresh):
     """`str()` of a name would call the handlers of signals, and whoever wants a text has no place for their exceptions."""
-    fresh("""
-        import signal, sys
+    before = """
         import zeusm.memory as zm
-
-        class Timeout(Exception):
-            pass
-
-        def handle(*_):
-            global fired
-            fired += 1
-            raise Timeout
 
         with zm.record_history() as history:
             for number in range(1000):
@@ -372,61 +395,22 @@ def test_no_exception_of_a_handler_is_lost_in_a_snapshot(fresh):
                 code = f"def f{number}(zm):\\n return zm.MemoryUSMHost(8)"
                 exec(compile(code, f"file{number}.py", "exec"), names)
                 names[f"f{number}"](zm)
-        lost = []
-        sys.unraisablehook = lambda unraisable: lost.append(unraisable.exc_value)
-        signal.signal(signal.SIGALRM, handle)
-        fired = raised = 0
-        while fired < 40:
-            before = fired
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 0.0005 + fired * 0.0001)
-                while fired == before:
-                    history.snapshot()
-            except Timeout:
-                raised += 1
-        assert raised == fired and not lost, (raised, fired, lost)
-    """)
+        """
+    check_that_no_exception_is_lost(fresh, before, "history.snapshot()", 40)
 
 
 @pytest.mark.parametrize(
     "statement",
-    [
-        "repr(statistics)",
-        "repr(array)",
-        "array._repr_html_()",
-        "zeusm.empty(1, fields)",
-    ],
+    ["repr(statistics)", "repr(array)", "array._repr_html_()", "zeusm.empty(1, fields)"],
 )
 def test_no_exception_of_a_handler_is_lost_or_replaced(fresh, statement):
     """`str()` of a figure or of a shape calls the handlers of signals; so does NumPy when it lists the fields of a type."""
-    fresh(f"""
-        import signal, sys
+    before = """
         import numpy, zeusm
         import zeusm.memory as zm
 
-        class Timeout(Exception):
-            pass
-
-        def handle(*_):
-            global fired
-            fired += 1
-            raise Timeout
-
         statistics = zm.get_pool().statistics()
         array = zeusm.empty((2, 3), "f4")
-        fields = numpy.dtype([(f"f{{number}}", "f4") for number in range(200)])
-        lost = []
-        sys.unraisablehook = lambda unraisable: lost.append(unraisable.exc_value)
-        {statement}  # The first time imports modules, in which Python loses exceptions of its own.
-        signal.signal(signal.SIGALRM, handle)
-        fired = raised = 0
-        while fired < 200:
-            before = fired
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 0.0001 + fired * 0.000007)
-                while fired == before:
-                    {statement}
-            except Timeout:
-                raised += 1
-        assert raised == fired and not lost, (raised, fired, lost)
-    """)
+        fields = numpy.dtype([(f"f{number}", "f4") for number in range(200)])
+        """
+    check_that_no_exception_is_lost(fresh, before, statement, 200)

@@ -496,3 +496,16 @@ pub fn total() -> usize {
     ));
     out.totalSize as usize
 }
+
+/// What the device says of the import and export of memory.
+pub fn external_memory() -> sys::ze_device_external_memory_properties_t {
+    let mut properties = sys::ze_device_external_memory_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES,
+        ..Default::default()
+    };
+    ok!(zeDeviceGetExternalMemoryProperties(
+        device(),
+        &raw mut properties
+    ));
+    properties
+}

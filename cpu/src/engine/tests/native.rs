@@ -11,14 +11,12 @@ use std::time::Duration;
 use level_zero_sys as sys;
 use smallvec::SmallVec;
 
+use super::LONG;
 use crate::abi::result::ZeResult;
 use crate::engine::native::{InFlight, NativeQueues, Waiter};
 use crate::engine::order::{Changes, InOrder, NativeEvent, Nothing, QueueNumber, Token};
 use crate::engine::{Kind, Pins};
 use crate::system::clock::Deadline;
-
-/// Longer than any thread needs, however busy the machine is.
-const LONG: Duration = Duration::from_secs(60);
 
 const FAILED: ZeResult = Err(sys::ZE_RESULT_ERROR_UNKNOWN);
 

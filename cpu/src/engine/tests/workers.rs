@@ -4,13 +4,10 @@
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
-use std::time::Duration;
 
+use super::LONG;
 use crate::engine::Priority;
 use crate::engine::execute::{Job, Workers};
-
-/// Longer than any thread needs, however busy the machine is.
-const LONG: Duration = Duration::from_secs(60);
 
 /// Runs jobs, each of which waits for all others.
 fn together(workers: &'static Workers, count: usize) {
