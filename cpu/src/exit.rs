@@ -21,15 +21,15 @@ extern "C" fn at_exit() {
         return;
     }
     let alive = [
-        ("contexts", Context::table().count()),
-        ("queues", Queue::table().count()),
-        ("command lists", CommandList::table().count()),
-        ("fences", Fence::table().count()),
-        ("event pools", EventPool::table().count()),
-        ("events", Event::table().count()),
-        ("modules", Module::table().count()),
-        ("kernels", Kernel::table().count()),
-        ("physical memories", PhysicalMemory::table().count()),
+        ("contexts", Context::table().all().len()),
+        ("queues", Queue::table().all().len()),
+        ("command lists", CommandList::table().all().len()),
+        ("fences", Fence::table().all().len()),
+        ("event pools", EventPool::table().all().len()),
+        ("events", Event::table().all().len()),
+        ("modules", Module::table().all().len()),
+        ("kernels", Kernel::table().all().len()),
+        ("physical memories", PhysicalMemory::table().all().len()),
     ];
     if let Some(status) = check::exiting(alive.into_iter()) {
         // The C library continues this exit with another status. It flushes streams as at any exit: `fflush` would wait for

@@ -302,13 +302,14 @@ fn a_device_is_a_vertex_of_a_fabric_without_edges() {
 /// Programs tell by the number what they can call, and of later versions functions are missing.
 #[test]
 fn the_version_is_that_before_functions_of_the_core_are_missing() {
-    let mut version = sys::ze_api_version_t(0);
+    let (mut version, mut count) = (sys::ze_api_version_t(0), 0);
     ok!(zeDriverGetApiVersion(common::driver(), &raw mut version));
-    assert_eq!((version.0 >> 16, version.0 & 0xffff), (1, 13));
-    type Synchronize = unsafe extern "C" fn(sys::ze_device_handle_t) -> sys::ze_result_t;
-    if let Some(synchronize) = common::extension::<Synchronize>(c"zeDeviceSynchronize") {
-        let since_1_14 = unsafe { synchronize(device()) };
-        assert_eq!(since_1_14, sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+    assert_eq!((version.0 >> 16, version.0 & 0xffff), (1, 14));
+    type Increment = unsafe extern "C" fn(sys::ze_device_handle_t, *mut u32) -> sys::ze_result_t;
+    let name = c"zeDeviceGetAggregatedCopyOffloadIncrementValue";
+    if let Some(increment) = common::extension::<Increment>(name) {
+        let since_1_15 = unsafe { increment(device(), &raw mut count) };
+        assert_eq!(since_1_15, sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
     }
 }
 

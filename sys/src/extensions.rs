@@ -49,6 +49,9 @@ pub const ZE_IPC_MEM_HANDLE_TYPE_FLAG_DEFAULT: u32 = 1 << 0;
 /// An IPC handle for other machines of a fabric (1.15).
 pub const ZE_IPC_MEM_HANDLE_TYPE_FLAG_FABRIC_ACCESSIBLE: u32 = 1 << 1;
 
+/// A function of the program that a device's command calls (1.17).
+pub type ze_host_function_callback_t = Option<unsafe extern "C" fn(data: *mut c_void)>;
+
 /// What can be changed of a command of a mutable list (1.9).
 pub const ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_ARGUMENTS: u32 = 1 << 0;
 pub const ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_COUNT: u32 = 1 << 1;

@@ -301,6 +301,18 @@ impl Argument<*mut c_void> for Chain {
     }
 }
 
+/// Structures that extend a call for which the runtime has no extension.
+pub struct NoExtension;
+
+impl Argument<*const c_void> for NoExtension {
+    /// # Errors
+    /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE` if there is one.
+    unsafe fn check(raw: *const c_void) -> ZeResult<Self> {
+        ensure(raw.is_null(), sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)?;
+        Ok(Self)
+    }
+}
+
 /// An address to look up. Intel's driver looks up null as well, which is no memory, and Intel MPI asks for it.
 #[derive(Clone, Copy)]
 pub struct Address(pub usize);

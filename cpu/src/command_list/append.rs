@@ -4,18 +4,19 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 use level_zero_sys::ze_event_handle_t as Handle;
 use smallvec::SmallVec;
 
 use super::list::CommandList;
 use crate::abi::arguments::input_array;
-use crate::abi::entry::Argument;
+use crate::abi::entry::{Argument, NoExtension};
 use crate::abi::result::{ZeResult, ensure};
 use crate::engine::{Nothing, Operation, Order};
 use crate::event::Event;
 use crate::handle::resolve;
 use crate::memory::Span;
-use crate::operation::{QueryTimestamps, Reset, WriteTimestamp};
+use crate::operation::{HostFunction, QueryTimestamps, Reset, WriteTimestamp};
 
 type Waits = SmallVec<[Arc<Event>; 4]>;
 
@@ -120,6 +121,23 @@ pub fn append_reset(list: Arc<CommandList>, event: Handle) -> ZeResult {
     let event = subject(event)?;
     ensure(!event.is_counter(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     list.append(Reset(event), Order::Barrier, None, &[])
+}
+
+/// `zeCommandListAppendHostFunction`.
+///
+/// # Safety
+/// `function` may be called with `data` from any thread, as often as the command is executed.
+pub unsafe fn append_host_function(
+    list: Arc<CommandList>,
+    function: extensions::ze_host_function_callback_t,
+    data: *mut c_void,
+    _: NoExtension,
+    events: Events,
+) -> ZeResult {
+    let function = function.ok_or(sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
+    // SAFETY: the caller vouches for both.
+    let operation = unsafe { HostFunction::new(function, data) };
+    events.append(&list, operation, Order::Unordered)
 }
 
 /// `zeCommandListAppendWriteGlobalTimestamp`.

@@ -8,6 +8,7 @@ use super::append::Events;
 use super::list::{CommandList, Role};
 use super::recording::Command;
 use super::submit::submit;
+use crate::abi::entry::NoExtension;
 use crate::abi::result::{ZeResult, ensure};
 use crate::device::QueueGroup;
 use crate::engine::{Nothing, Order, Pins, Stream};
@@ -83,4 +84,14 @@ pub fn append_lists(
     list.append(Nothing, Order::Barrier, None, &events.waits)?;
     batch.submit(&immediate.stream)?;
     list.append(Nothing, Order::Barrier, events.signal, &[])
+}
+
+/// `zeCommandListImmediateAppendCommandListsWithParameters`.
+pub fn append_lists_with_parameters(
+    list: Arc<CommandList>,
+    lists: Vec<Arc<CommandList>>,
+    _: NoExtension,
+    events: Events,
+) -> ZeResult {
+    append_lists(list, lists, events)
 }

@@ -11,7 +11,7 @@ use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{Device, QueueGroup};
 use crate::engine::Stream;
-use crate::handle::{object, resolve};
+use crate::handle::{Object, object, resolve};
 use crate::system::clock::Deadline;
 
 object!(CommandList, sys::_ze_command_list_handle_t, CommandList);
@@ -77,6 +77,15 @@ impl Submitter {
 }
 
 impl CommandList {
+    /// Waits for all commands of the immediate lists of a device and of its tiles.
+    pub fn synchronize_all(device: &Device) -> ZeResult {
+        let lists = Self::table().all().into_iter();
+        let lists = lists.filter(|list| device.includes(list.device));
+        lists
+            .filter_map(|list| Some(list.immediate().ok()?.synchronize(u64::MAX)))
+            .fold(Ok(()), ZeResult::and)
+    }
+
     /// What an immediate list has.
     ///
     /// # Errors

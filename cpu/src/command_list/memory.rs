@@ -8,6 +8,7 @@ use level_zero_sys as sys;
 
 use super::append::Events;
 use super::list::CommandList;
+use crate::abi::entry::NoExtension;
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;
 use crate::context::Context;
@@ -33,6 +34,18 @@ pub fn append_copy(
         Span::new(from as usize, size)?,
     );
     events.append(&list, copy, Order::Unordered)
+}
+
+/// `zeCommandListAppendMemoryCopyWithParameters`.
+pub fn append_copy_with_parameters(
+    list: Arc<CommandList>,
+    to: *mut c_void,
+    from: *const c_void,
+    size: usize,
+    _: NoExtension,
+    events: Events,
+) -> ZeResult {
+    append_copy(list, to, from, size, events)
 }
 
 /// `zeCommandListAppendMemoryCopyFromContext`: all contexts share one address space.
@@ -95,6 +108,26 @@ pub unsafe fn append_fill(
     // SAFETY: the caller vouches for the pattern.
     let pattern = unsafe { slice::from_raw_parts(pattern.cast::<u8>(), pattern_size) };
     events.append(&list, Fill::new(span, pattern), Order::Unordered)
+}
+
+/// `zeCommandListAppendMemoryFillWithParameters`.
+///
+/// # Errors
+/// As for [`append_fill`].
+///
+/// # Safety
+/// As for [`append_fill`].
+pub unsafe fn append_fill_with_parameters(
+    list: Arc<CommandList>,
+    to: *mut c_void,
+    pattern: *const c_void,
+    pattern_size: usize,
+    size: usize,
+    _: NoExtension,
+    events: Events,
+) -> ZeResult {
+    // SAFETY: the caller vouches for the pattern.
+    unsafe { append_fill(list, to, pattern, pattern_size, size, events) }
 }
 
 /// One side of `zeCommandListAppendMemoryCopyRegion`, as the caller passed it.

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use level_zero_sys::extensions::{
     ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
-    ze_group_size_t, ze_ipc_event_counter_based_handle_t, ze_mutable_command_id_exp_desc_t,
-    ze_mutable_commands_exp_desc_t,
+    ze_group_size_t, ze_host_function_callback_t, ze_ipc_event_counter_based_handle_t,
+    ze_mutable_command_id_exp_desc_t, ze_mutable_commands_exp_desc_t,
 };
 use level_zero_sys::*;
 
@@ -23,6 +23,7 @@ functions! {
     zeCommandQueueDestroy => destroy::<Queue>;
     zeCommandQueueExecuteCommandLists => queue::execute;
     zeCommandQueueSynchronize => queue::synchronize;
+    zeDeviceSynchronize => queue::synchronize_device;
     zeCommandQueueGetOrdinal => queue::ordinal;
     zeCommandQueueGetIndex => queue::index;
     zeCommandQueueGetFlags => queue::creation_flags;
@@ -39,6 +40,9 @@ functions! {
     zeCommandListAppendMemoryRangesBarrier => list::append_ranges_barrier;
     zeCommandListAppendMemoryCopy => list::append_copy;
     zeCommandListAppendMemoryFill => list::append_fill;
+    zeCommandListAppendMemoryCopyWithParameters => list::append_copy_with_parameters;
+    zeCommandListAppendMemoryFillWithParameters => list::append_fill_with_parameters;
+    zeCommandListAppendHostFunction => list::append_host_function;
     zeCommandListAppendMemoryCopyRegion(
         list: ze_command_list_handle_t,
         to: *mut c_void,
@@ -89,6 +93,7 @@ functions! {
     zeCommandListImmediateGetPriority => list::priority;
 
     zeCommandListImmediateAppendCommandListsExp => list::append_lists;
+    zeCommandListImmediateAppendCommandListsWithParameters => list::append_lists_with_parameters;
     zeCommandListGetNextCommandIdExp => list::next_command_id;
     zeCommandListUpdateMutableCommandsExp => launch::update;
     zeCommandListUpdateMutableCommandSignalEventExp => list::update_signal;

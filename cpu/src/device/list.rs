@@ -198,6 +198,11 @@ impl Device {
         devices().handles(&self.sub_devices)
     }
 
+    /// Whether `other` is this device or a tile of it.
+    pub fn includes(&self, other: &Self) -> bool {
+        other.number == self.number || other.root == Some(self.number)
+    }
+
     /// The largest single allocation without relaxed limits: half of its memory.
     pub fn max_allocation_size(&self) -> u64 {
         self.memory / 2

@@ -117,11 +117,13 @@ impl<T: Send + Sync> Table<T> {
         Some(object)
     }
 
-    /// How many objects are alive.
-    pub fn count(&self) -> usize {
+    /// The live objects.
+    pub fn all(&self) -> Vec<Arc<T>> {
         let vacancies = self.vacancies.lock();
         let slots = (0..vacancies.used).filter_map(|number| self.slot(number));
-        slots.filter(|slot| slot.0.read().object.is_some()).count()
+        slots
+            .filter_map(|slot| slot.0.read().object.clone())
+            .collect()
     }
 
     fn slot(&self, number: u32) -> Option<&Slot<T>> {

@@ -16,12 +16,13 @@ use crate::command_list::{Batch, CommandList, Submitter};
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
 use crate::engine::{Nothing, Order, Pins};
-use crate::handle::{Named, getters, hand_out, object};
+use crate::handle::{Named, Object, getters, hand_out, object};
 
 object!(Queue, sys::_ze_command_queue_handle_t, CommandQueue);
 
 /// A command queue.
 pub struct Queue {
+    device: &'static Device,
     submitter: Submitter,
     group: QueueGroup,
     /// Held while lists are submitted, so that those of two threads do not mix.
@@ -37,6 +38,7 @@ pub fn create(
 ) -> ZeResult {
     let group = device::check_queue(&desc)?;
     let made = Queue {
+        device: on,
         submitter: Submitter::new(on, &desc),
         group,
         submission: ForkSafe::default(),
@@ -81,6 +83,16 @@ pub fn create_fence(
 /// `zeCommandQueueSynchronize`, `timeout` in nanoseconds.
 pub fn synchronize(queue: Arc<Queue>, timeout: u64) -> ZeResult {
     queue.submitter.synchronize(timeout)
+}
+
+/// `zeDeviceSynchronize`: waits for all that was submitted to the queues and immediate lists of a device and of its tiles.
+pub fn synchronize_device(device: &'static Device) -> ZeResult {
+    let queues = Queue::table().all().into_iter();
+    let queues = queues.filter(|queue| device.includes(queue.device));
+    let outcome = queues.map(|queue| queue.submitter.synchronize(u64::MAX));
+    outcome
+        .chain([CommandList::synchronize_all(device)])
+        .fold(Ok(()), ZeResult::and)
 }
 
 getters! { Queue {
