@@ -19,14 +19,20 @@ TILES = {"ZEUSM_CPU_TILES": "2"}
 AREAS = {
     "context": Area(variables=TWO_GPUS),
     "cmdqueue": Area(is_timed=True),
+    "device": Area(variables=TWO_GPUS | TILES),
     "event": Area(is_timed=True, variables=TILES),
     "ipc_multidevice": Area(variables=TWO_GPUS),
     # Fourteen million calls of eight threads.
     "ipc_put_handle": Area(limit=300),
     "ipc_memory": Area(variables=TWO_GPUS),
+    "ipc_multisubdevice": Area(variables=TILES),
+    "ipc_p2p_memory": Area(variables=TWO_GPUS),
     # Kernels over a GiB, and a thousand allocations of megabytes.
     "memory": Area(limit=300),
-    "p2p": Area(variables=TWO_GPUS),
+    "memory_overcommit": Area(variables=TWO_GPUS),
+    "multiprocess": Area(variables=TWO_GPUS),
+    "p2p": Area(variables=TWO_GPUS | TILES),
+    "residency": Area(variables=TWO_GPUS),
     "usm": Area(variables=TWO_GPUS),
 }
 
