@@ -108,7 +108,7 @@ def main():
     options = parse()
     tests, known = Tests(options.folder), Known()
     if options.jobs:
-        tests.build(options.jobs)
+        tests.build(options.jobs, options.areas)
     options.output.mkdir(parents=True, exist_ok=True)
     options.priority = may_have_priority()
     variables, rows, differences = environment(tests, options), [], []

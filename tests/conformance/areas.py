@@ -31,6 +31,7 @@ AREAS = {
     "memory": Area(limit=300),
     "memory_overcommit": Area(variables=TWO_GPUS),
     "multiprocess": Area(variables=TWO_GPUS),
+    "module": Area(variables=TILES),
     "p2p": Area(variables=TWO_GPUS | TILES),
     "residency": Area(variables=TWO_GPUS),
     "usm": Area(variables=TWO_GPUS),

@@ -8,7 +8,9 @@ from pathlib import Path
 # Debian's googletest has its sources there. They are built with the tests, whose macros change its headers.
 GOOGLETEST = Path("/usr/src/googletest")
 # The tests do more with the host's processor than the runtime does: without optimisation some are slower by ten times.
-OPTIONS = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"]
+OPTIONS = ["-G", "Unix Makefiles", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"]
+# The folder of their sources, and of their makefiles.
+CORE = Path("conformance_tests/core")
 NEEDED = (
     "cmake libboost-all-dev (1.79 or later; Debian 12: libboost1.81-all-dev) libpng-dev googletest"
 )
@@ -22,19 +24,25 @@ class Tests:
         self.loader, self.source = self.folder / "level-zero", self.folder / "level-zero-tests"
         self.prefix, self.programs = self.folder / "prefix", self.folder / "out"
 
-    def build(self, jobs):
-        """Build what is missing or older than its source."""
+    def build(self, jobs, areas):
+        """Build what is missing or older than its source: the programs of these areas, or all."""
         for source in (self.loader, self.source):
             if not (source / "CMakeLists.txt").exists():
                 raise SystemExit(f"{self.folder} has no sources of {source.name}.")
-        self._cmake(self.loader, "loader", jobs, [f"-DCMAKE_INSTALL_PREFIX={self.prefix}"])
+        self._cmake(self.loader, "loader", jobs, [f"-DCMAKE_INSTALL_PREFIX={self.prefix}"], ["."])
         options = [
             "-DGROUP=/conformance_tests/core",
             f"-DLevelZero_ROOT={self.prefix}",
             f"-DGTEST_ROOT={self._googletest()}",
             f"-DCMAKE_INSTALL_PREFIX={self.programs}",
         ]
-        self._cmake(self.source, "tests", jobs, options)
+        parts = sorted({CORE / self._part(area) for area in areas}) or ["."]
+        self._cmake(self.source, "tests", jobs, options, parts)
+
+    def _part(self, area):
+        """The folder of an area's sources, which has several programs at times: `test_ipc` has `ipc_memory`."""
+        names = [path.name for path in (self.source / CORE).iterdir()]
+        return max(filter(f"test_{area}".startswith, names), key=len, default=".")
 
     def _googletest(self):
         """A copy of its sources, since the tests build it in their folder."""
@@ -45,13 +53,14 @@ class Tests:
             shutil.copytree(GOOGLETEST, copy)
         return copy
 
-    def _cmake(self, source, name, jobs, options):
+    def _cmake(self, source, name, jobs, options, parts):
+        """Configure; then build and install these folders, of which each has a makefile of its own."""
         folder = self.folder / "build" / name
         configure = ["cmake", "-S", source, "-B", folder, *OPTIONS, *options]
-        install = ["cmake", "--build", folder, f"-j{jobs}", "--target", "install"]
+        install = [["make", "-C", folder / part, f"-j{jobs}", "install"] for part in parts]
         log = self.folder / f"{name}.log"
         with open(log, "w") as output:
-            for command in (configure, install):
+            for command in (configure, *install):
                 if subprocess.run(command, stdout=output, stderr=output).returncode:
                     raise SystemExit(f"{name} cannot be built ({log}). It needs {NEEDED}.")
 
