@@ -18,6 +18,8 @@ TWO_GPUS = {"ZEUSM_CPU_DEVICES": "2"}
 TILES = {"ZEUSM_CPU_TILES": "2"}
 AREAS = {
     "context": Area(variables=TWO_GPUS),
+    # Kernels of eight queues that take minutes of two processors.
+    "cmdlist": Area(limit=300, is_timed=True),
     "cmdqueue": Area(is_timed=True),
     "device": Area(variables=TWO_GPUS | TILES),
     "event": Area(is_timed=True, variables=TILES),
