@@ -32,7 +32,7 @@ AREAS = {
     # Kernels over a GiB, and a thousand allocations of megabytes.
     "memory": Area(limit=300),
     "memory_overcommit": Area(variables=TWO_GPUS),
-    "multiprocess": Area(variables=TWO_GPUS),
+    "multiprocess": Area(variables=TWO_GPUS | TILES),
     "module": Area(variables=TILES),
     "p2p": Area(variables=TWO_GPUS | TILES),
     "residency": Area(variables=TWO_GPUS),
