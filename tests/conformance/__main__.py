@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import googletest
-from areas import area
+from areas import EMPTY, area
 from known import BAD, Known
 from sources import Tests
 
@@ -99,6 +99,7 @@ def programs(tests, areas):
     """The programs of these areas, or all."""
     files = sorted(tests.programs.glob("test_*"))
     every = {path.name.removeprefix("test_"): path for path in files if not path.suffix}
+    every.pop(EMPTY, None)
     if unknown := set(areas) - set(every):
         raise SystemExit(f"no area: {', '.join(sorted(unknown))}; there are {', '.join(every)}")
     return [every[name] for name in areas or every]

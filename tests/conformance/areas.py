@@ -14,6 +14,8 @@ class Area:
     variables: dict = field(default_factory=dict)
 
 
+# A program without tests, from which new ones are copied.
+EMPTY = "template"
 TWO_GPUS = {"ZEUSM_CPU_DEVICES": "2"}
 TILES = {"ZEUSM_CPU_TILES": "2"}
 AREAS = {
