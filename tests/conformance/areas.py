@@ -36,6 +36,8 @@ AREAS = {
     "memory_overcommit": Area(variables=TWO_GPUS),
     "multiprocess": Area(variables=TWO_GPUS | TILES),
     "module": Area(variables=TILES),
+    # Sixteen threads that build two thousand modules each.
+    "multithread": Area(limit=600),
     "p2p": Area(variables=TWO_GPUS | TILES),
     "residency": Area(variables=TWO_GPUS),
     "usm": Area(variables=TWO_GPUS),
