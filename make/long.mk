@@ -105,7 +105,7 @@ test-umf: $(VENV_OPEN3D)/.zeusm ## UMF's Level Zero provider, its pools, and its
 PROGRAMS := umf pyzes llama open3d mpi jax torch
 .PHONY: test-foreign
 test-foreign: ## Foreign programs on the CPU runtime, those above and test-mpi, test-jax, test-torch, with a table at the end (15 GB of packages)
-	$(PYTHON) tools/foreign.py --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(PROGRAMS)
+	$(PYTHON) tools/foreign.py --logs $(TARGET)/tests --make $(MAKE_COMMAND) $(PROGRAMS) $(MAKEOVERRIDES)
 
 .PHONY: test-long test-checked test-compared test-faults test-fuzz test-forks test-handoffs test-lifetime test-loom test-miri test-sanitized test-soak test-threads mutants
 test-long: test-daily test-checked test-compared test-faults test-fuzz test-forks test-handoffs test-lifetime test-loom test-miri test-sanitized test-soak test-threads ## All long tests; takes hours

@@ -1,10 +1,13 @@
-"""Tests of foreign programs on the CPU runtime, one after the other: `foreign.py [--logs FOLDER] [--make COMMAND] PROGRAM...`.
+"""Tests of foreign programs on the CPU runtime, one after the other: `foreign.py [--logs FOLDER] [--make COMMAND] PROGRAM...
+[NAME=VALUE...]`.
 
 Each is a target `test-PROGRAM` of make, which has a time limit, and whose output goes to a file of FOLDER. At the end stands a table
 of the programs' versions, their tests and times. Fails if a test has, or a program has run none.
 """
 
 import argparse
+import glob
+import importlib.metadata
 import os
 import re
 import signal
@@ -35,10 +38,10 @@ ENVIRONMENT = {
 
 
 def version(environment, package):
-    command = [f"{environment}/bin/python", "-c"]
-    command += ["import sys, importlib.metadata as m; print(m.version(sys.argv[1]))", package]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    return result.stdout.strip() or "not installed"
+    distributions = importlib.metadata.distributions(
+        name=package, path=glob.glob(f"{environment}/lib/python3*/site-packages")
+    )
+    return next((each.version for each in distributions), "not installed")
 
 
 def ended(command, log):
@@ -70,12 +73,13 @@ def counted(lines):
     return total
 
 
-def run(program, options):
+def run(program, variables, options):
     """Runs one program's tests: its row of the table, and whether all is well."""
     print(f"{program} ...", flush=True)
     log = options.logs / f"test-{program}.log"
     begin = time.monotonic()
-    status = ended([options.make, "--no-print-directory", f"test-{program}"], log)
+    command = [options.make, "--no-print-directory", f"test-{program}", *variables]
+    status = ended(command, log)
     took = time.monotonic() - begin
     total = counted(log.read_text(errors="replace").splitlines())
     good = status == 0 and total["passed"] > 0 and not total["failed"]
@@ -90,10 +94,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--logs", type=Path, required=True)
     parser.add_argument("--make", default="make")
-    parser.add_argument("programs", nargs="+", choices=PROGRAMS, metavar="PROGRAM")
+    parser.add_argument("words", nargs="+", metavar="PROGRAM|NAME=VALUE")
     options = parser.parse_args()
+    programs = [word for word in options.words if "=" not in word]
+    variables = [word for word in options.words if "=" in word]
+    if unknown := set(programs) - set(PROGRAMS):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
     options.logs.mkdir(parents=True, exist_ok=True)
-    results = [run(program, options) for program in options.programs]
+    results = [run(program, variables, options) for program in programs]
     rows = [["program", "version", "passed", "failed", "known to fail", "skipped", "time"]]
     rows += [[str(cell) for cell in row] for row, _ in results]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -306,3 +306,24 @@ def test_parts_run_beside_each_other(tmp_path):
     assert "failed: bad, never" in run.stdout
     assert not list(tmp_path.glob("*made*")) + list(tmp_path.glob("never-run"))
     assert "1 passed, 0 failed" in run.stdout
+
+
+@HAS_MAKE
+def test_foreign_programs_are_made_with_the_callers_variables_and_end_with_a_table(tmp_path):
+    program(tmp_path, "make", 'echo "$*"; echo "== 3 passed, 1 xfailed in 2.0s =="')
+    run = make(
+        "test-foreign",
+        f"MAKE_COMMAND={tmp_path}/make",
+        f"TARGET={tmp_path}",
+        "PROGRAMS=umf jax",
+        "JAX_PYTHON=python4",
+    )
+    assert run.returncode == 0, run.stderr
+    assert "JAX_PYTHON=python4" in (tmp_path / "tests/test-jax.log").read_text()
+    rows = [
+        [cell.strip() for cell in line.split("|")[3:7]]
+        for line in run.stdout.splitlines()
+        if "| " in line
+    ]
+    assert rows[-2:] == [["3", "0", "1", "0"]] * 2
+    assert run.stdout.splitlines()[-1] == "6 passed, 0 failed"
