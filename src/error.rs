@@ -359,7 +359,7 @@ pub enum Error {
     #[error("a host task has panicked")]
     Panicked,
     /// No thread could be started for an operation or a host task that waits for the host. Nothing was submitted.
-    #[error("no thread can be started for work that waits for the host: {0}")]
+    #[error("no thread can be started for work that waits for the host: {}{}", .0, Bound::behind(.0))]
     NoThread(io::Error),
     /// The host must not access the memory, although its kind is host-accessible.
     #[error("the host cannot access {size} bytes of {kind} USM on {device}: {reason}")]

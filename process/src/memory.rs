@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::bytes::Bytes;
@@ -220,6 +221,24 @@ impl Bound {
             is_set,
         };
         [memory].into_iter().chain(resources()).collect()
+    }
+
+    /// That with the least free.
+    #[must_use]
+    pub fn least() -> Option<Self> {
+        Self::all().into_iter().min_by_key(|bound| bound.free)
+    }
+
+    /// What may be the limit behind the system's error, to follow its text; empty for an error that is not of memory or threads.
+    #[must_use]
+    pub fn behind(error: &io::Error) -> String {
+        let what = match error.kind() {
+            io::ErrorKind::OutOfMemory => "",
+            // That of a thread that is not started.
+            io::ErrorKind::WouldBlock => "threads are limited (ulimit -u), or memory for a stack: ",
+            _ => return String::new(),
+        };
+        Self::least().map_or_else(String::new, |least| format!(": {what}{least}"))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 
 use rustix::io::Errno;
+use zeusm_process::memory::Bound;
 
 /// Why memory or an event cannot be exported, or a handle cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +135,7 @@ pub enum Error {
         description: String,
     },
     /// The driver did not export or open the memory; a retry may succeed.
-    #[error("{cause}{}", in_parentheses(.description))]
+    #[error("{cause}{}{}", in_parentheses(.description), bound(.cause))]
     Refused {
         /// The driver's result.
         cause: crate::error::Error,
@@ -142,7 +143,7 @@ pub enum Error {
         description: String,
     },
     /// A system call failed; a retry may succeed.
-    #[error("{what}: {cause}{}", advice(.cause))]
+    #[error("{what}: {cause}{}{}", advice(.cause), Bound::behind(.cause))]
     System {
         /// The step that failed.
         what: &'static str,
@@ -172,6 +173,12 @@ fn in_parentheses(description: &str) -> String {
         "" => String::new(),
         text => format!(" ({text})"),
     }
+}
+
+/// What limits memory, where Level Zero is out of it.
+fn bound(error: &crate::error::Error) -> String {
+    let bound = error.is_out_of_memory().then(Bound::least).flatten();
+    bound.map_or_else(String::new, |bound| format!(": {bound}"))
 }
 
 /// The possible reason for a system error, and the remedy.

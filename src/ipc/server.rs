@@ -95,7 +95,8 @@ pub fn start() -> Result<Token, Error> {
     }
     let token = exports::random()?;
     let listener = begin(token).map_err(|cause| {
-        let what = "cannot start to listen for the processes that open handles (socket)";
+        let what =
+            "cannot start to listen for the processes that open handles (a socket and a thread)";
         Error::System { what, cause }
     })?;
     *server = Some(listener);

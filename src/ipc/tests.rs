@@ -368,6 +368,8 @@ fn system_errors_include_advice() {
         (libc::EPERM, "seccomp"),
         (libc::ENOSYS, "seccomp"),
         (libc::ENOENT, "/proc"),
+        (libc::ENOMEM, "are free"),
+        (libc::EAGAIN, "ulimit -u"),
         (libc::EIO, "(os error 5)"),
     ] {
         let cause = std::io::Error::from_raw_os_error(errno);

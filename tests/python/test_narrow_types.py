@@ -168,3 +168,27 @@ def test_without_ml_dtypes(fresh):
         else:
             raise AssertionError
     """)
+
+
+def test_an_exception_of_a_handler_during_the_import_of_ml_dtypes_comes_through(fresh):
+    fresh("""
+        import signal, sys
+        import zeusm
+
+        class Finder:
+            def find_spec(self, name, *_):
+                if name == "ml_dtypes":
+                    signal.raise_signal(signal.SIGALRM)
+
+        def timeout(*_):
+            raise TimeoutError
+
+        signal.signal(signal.SIGALRM, timeout)
+        sys.meta_path.insert(0, Finder())
+        array = zeusm.empty(3, "float8_e5m2", usm_type="shared")
+        try:
+            array.dtype
+        except TimeoutError:
+            sys.exit(0)
+        raise AssertionError
+    """)

@@ -33,6 +33,34 @@ def test_a_limit_of_addresses_is_named_with_what_is_free():
     assert 0 < free <= 32 << 20 < limit
 
 
+SHARED = """
+import resource
+import zeusm.memory as zm
+
+shared = zm.MemoryUSMShared(4 << 20, pool=False)
+handle = None if {is_export} else shared.ipc_handle()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), -1))
+try:
+    zm.IPCMemoryHandle.open(handle or shared.ipc_handle())
+except zm.IPCError as error:
+    print(error)
+"""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("is_export", [True, False])
+def test_a_limit_of_addresses_is_named_where_memory_cannot_be_shared(is_export):
+    run = subprocess.run(
+        [sys.executable, "-c", SHARED.format(is_export=is_export)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert re.search(r"RLIMIT_AS .* of which .* are free$", run.stdout.strip()), run.stdout
+
+
 GROUP = """
 import os
 import sys

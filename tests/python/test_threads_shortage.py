@@ -37,6 +37,7 @@ PROGRAM = (
     [(message, was_complete)] = answers
     assert "no thread can be started for work that waits for the host" in message, message
     assert "Resource temporarily unavailable" in message, message
+    assert "ulimit -u" in message, message
     assert not was_complete
     # Nothing is in flight in that context, and the next call tries again.
     assert bytes(memory) == bytes([1]) * 64

@@ -3,12 +3,12 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyImportError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
 use super::shape;
-use crate::errors::Explain;
+use crate::errors::{Explain, caused};
 use crate::imports;
 use crate::interpreter::intern;
 use crate::shown::naming;
@@ -98,11 +98,18 @@ pub(crate) fn object<'py>(py: Python<'py>, element: &ElementType) -> PyResult<Bo
 fn of_ml_dtypes(py: Python<'_>, item: ItemType) -> PyResult<Bound<'_, PyAny>> {
     let (numpy, name) = (imports::numpy(py)?, item.name().unwrap_or_default());
     let kind = py.import("ml_dtypes").and_then(|it| it.getattr(name));
-    let kind = kind.explain(py, |_| {
-        PyTypeError::new_err(format!(
+    let kind = kind.map_err(|error| {
+        let lacks_it = error.is_instance_of::<PyImportError>(py)
+            || error.is_instance_of::<PyAttributeError>(py);
+        if !lacks_it {
+            // That of a signal's handler.
+            return error;
+        }
+        let explained = PyTypeError::new_err(format!(
             "NumPy has no {name}: install a version of ml_dtypes that has it, exchange the array by DLPack, or view its memory as uint{}",
             item.size() * 8
-        ))
+        ));
+        caused(py, explained, error)
     })?;
     numpy.call_method1("dtype", (kind,))
 }
