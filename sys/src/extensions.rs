@@ -16,6 +16,22 @@ pub const ZE_RESULT_ERROR_INVALID_KERNEL_HANDLE: ze_result_t = ze_result_t(0x780
 pub const ZE_RESULT_ERROR_SURVIVABILITY_MODE_DETECTED: ze_result_t = ze_result_t(0x7800_0020);
 /// "Address not found within specified or current context" (1.9).
 pub const ZE_RESULT_ERROR_ADDRESS_NOT_FOUND: ze_result_t = ze_result_t(0x7800_0021);
+/// "Query API returned true" (1.17).
+pub const ZE_RESULT_QUERY_TRUE: ze_result_t = ze_result_t(0x7800_0022);
+/// "Query API returned false" (1.17).
+pub const ZE_RESULT_QUERY_FALSE: ze_result_t = ze_result_t(0x7800_0023);
+/// "Graph object is invalid" (1.17).
+pub const ZE_RESULT_ERROR_INVALID_GRAPH: ze_result_t = ze_result_t(0x7800_0024);
+/// "Operation is not supported during graph capture" (1.17).
+pub const ZE_RESULT_ERROR_GRAPH_CAPTURE_UNSUPPORTED: ze_result_t = ze_result_t(0x7800_0025);
+/// "Operation failed because it would merge two graph captures" (1.17).
+pub const ZE_RESULT_ERROR_GRAPH_CAPTURE_MERGE_ATTEMPT: ze_result_t = ze_result_t(0x7800_0027);
+/// "Command list is not in graph capture mode" (1.17).
+pub const ZE_RESULT_ERROR_COMMAND_LIST_NOT_CAPTURING: ze_result_t = ze_result_t(0x7800_0028);
+/// "Graph contains unjoined forks" (1.17).
+pub const ZE_RESULT_ERROR_GRAPH_UNJOINED_FORKS: ze_result_t = ze_result_t(0x7800_0029);
+/// "Operation failed because it uses a graph-internal counter-based event outside of the graph" (1.17).
+pub const ZE_RESULT_ERROR_GRAPH_INTERNAL_EVENT: ze_result_t = ze_result_t(0x7800_002a);
 
 /// Commands of the list run in the order in which they were appended (1.8).
 pub const ZE_COMMAND_LIST_FLAG_IN_ORDER: u32 = 1 << 3;
@@ -29,6 +45,8 @@ pub const ZE_EVENT_COUNTER_BASED_FLAG_IPC: u32 = 1 << 3;
 pub const ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP: u32 = 1 << 4;
 /// A counter-based event with timestamps of the host's clock (1.15).
 pub const ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP: u32 = 1 << 5;
+/// A counter-based event that orders a graph and what is outside of it (1.17).
+pub const ZE_EVENT_COUNTER_BASED_FLAG_GRAPH_EXTERNAL: u32 = 1 << 6;
 /// `zeInitDrivers` returns GPU drivers (1.10).
 pub const ZE_INIT_DRIVER_TYPE_FLAG_GPU: u32 = 1 << 0;
 
@@ -63,6 +81,28 @@ pub const ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_INSTRUCTION: u32 = 1 << 6;
 
 /// The device reports a fault when a page that is read-only is written (1.17).
 pub const ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED: u32 = 2;
+
+/// Graphs that cannot be changed can be recorded (1.17).
+pub const ZE_RECORD_REPLAY_GRAPH_EXT_FLAG_IMMUTABLE_GRAPH: u32 = 1 << 0;
+/// A description of a graph that says little of each command (1.17).
+pub const ZE_RECORD_REPLAY_GRAPH_EXT_DUMP_MODE_SIMPLE: u32 = 1;
+
+/// What the handle of a graph points to (1.17).
+#[repr(C)]
+#[derive(Debug)]
+pub struct _ze_graph_handle_t {
+    unused: [u8; 0],
+}
+
+/// What the handle of an executable graph points to (1.17).
+#[repr(C)]
+#[derive(Debug)]
+pub struct _ze_executable_graph_handle_t {
+    unused: [u8; 0],
+}
+
+/// Called when a graph is destroyed (1.17).
+pub type zex_mem_graph_free_callback_fn_t = Option<unsafe extern "C" fn(*mut c_void)>;
 
 /// An IPC handle of a counter-based event (1.15).
 #[repr(C)]
@@ -129,6 +169,16 @@ structures! {
     pub struct ze_external_memmap_sysmem_ext_desc_t: ZE_STRUCTURE_TYPE_EXTERNAL_MEMMAP_SYSMEM_EXT_DESC = ze_structure_type_t(0x20037), *const {
         pSystemMemory: *mut c_void,
         size: u64,
+    }
+
+    /// What a device can record (1.17).
+    pub struct ze_record_replay_graph_ext_properties_t: ZE_STRUCTURE_TYPE_RECORD_REPLAY_GRAPH_EXT_PROPERTIES = ze_structure_type_t(0x20047), *mut {
+        graphFlags: u32,
+    }
+
+    /// How a graph is described (1.17).
+    pub struct ze_record_replay_graph_ext_dump_desc_t: ZE_STRUCTURE_TYPE_RECORD_REPLAY_GRAPH_EXT_DUMP_DESC = ze_structure_type_t(0x20048), *const {
+        mode: u32,
     }
 
     /// What a device can change of mutable lists (1.9).

@@ -159,6 +159,11 @@ pub fn append_query_timestamps(
         queried.iter().all(|event| event.is_timed()),
         sys::ZE_RESULT_ERROR_INVALID_ARGUMENT,
     )?;
+    // An instance of a graph has an event of its own in place of an internal one.
+    ensure(
+        list.graph().is_none() || !queried.iter().any(|event| event.is_internal()),
+        extensions::ZE_RESULT_ERROR_GRAPH_CAPTURE_UNSUPPORTED,
+    )?;
     let offsets = (!offsets.is_null())
         .then(|| Span::new(offsets as usize, size_of_val(handles)))
         .transpose()?;

@@ -1,6 +1,7 @@
 //! Creating, closing, resetting and destroying command lists.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
@@ -11,7 +12,7 @@ use super::mutable::is_mutable;
 use super::recording::Recording;
 use crate::abi::arguments::check_flags;
 use crate::abi::entry::In;
-use crate::abi::result::ZeResult;
+use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
 use crate::device::{self, Device, QueueGroup};
 use crate::handle::{Named, hand_out};
@@ -36,6 +37,7 @@ pub fn create(
         flags: desc.flags,
         in_order: desc.flags & extensions::ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
         is_mutable: is_mutable(&desc)?,
+        capture: AtomicUsize::new(0),
         role: Role::Regular(ForkSafe::default()),
     };
     hand_out(made, list)
@@ -57,6 +59,7 @@ pub fn create_immediate(
         flags: 0,
         in_order: desc.flags & extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
         is_mutable: false,
+        capture: AtomicUsize::new(0),
         role: Role::Immediate(Submitter::new(on, &desc)),
     };
     hand_out(made, list)
@@ -80,5 +83,8 @@ pub fn reset(list: Arc<CommandList>) -> ZeResult {
 
 /// `zeCommandListHostSynchronize`, `timeout` in nanoseconds.
 pub fn host_synchronize(list: Arc<CommandList>, timeout: u64) -> ZeResult {
-    list.immediate()?.synchronize(timeout)
+    let immediate = list.immediate()?;
+    let captured = extensions::ZE_RESULT_ERROR_GRAPH_CAPTURE_UNSUPPORTED;
+    ensure(list.graph().is_none(), captured)?;
+    immediate.synchronize(timeout)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions;
 
 use super::append::Events;
 use super::list::{CommandList, Role};
@@ -80,6 +81,8 @@ pub fn append_lists(
     events: Events,
 ) -> ZeResult {
     let immediate = list.immediate()?;
+    let captured = extensions::ZE_RESULT_ERROR_GRAPH_CAPTURE_UNSUPPORTED;
+    ensure(list.graph().is_none(), captured)?;
     let batch = Batch::collect(list.group, &lists)?;
     list.append(Nothing, Order::Barrier, None, &events.waits)?;
     batch.submit(&immediate.stream)?;

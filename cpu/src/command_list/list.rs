@@ -1,6 +1,7 @@
 //! Command lists, regular and immediate.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use level_zero_sys as sys;
 use zeusm_process::{ForkSafe, Mutex};
@@ -26,6 +27,8 @@ pub struct CommandList {
     pub(super) flags: u32,
     pub(super) in_order: bool,
     pub(super) is_mutable: bool,
+    /// The handle of the graph that records its commands, or did so until it ended; 0 without one.
+    pub(super) capture: AtomicUsize,
     pub(super) role: Role,
 }
 

@@ -1,9 +1,11 @@
-//! Command lists: regular ones record commands, immediate ones submit them.
+//! Command lists: regular ones record commands, immediate ones submit them, or have a graph record them.
 
 mod access;
 mod append;
+mod capture;
 mod create;
 mod execute;
+pub mod graph;
 mod list;
 mod memory;
 mod mutable;

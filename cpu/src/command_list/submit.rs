@@ -1,4 +1,4 @@
-//! Where every append ends: in a recording, or in a stream.
+//! Where every append ends: in a recording, of a regular list or of a graph, or in a stream.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ impl CommandList {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, or the device does not access the memory; and the
-    /// errors of [`Operation::pin`].
+    /// errors of [`Operation::pin`] and of [`recorder`](Self::recorder).
     pub fn append<O: Operation + 'static>(
         &self,
         operation: O,
@@ -25,6 +25,16 @@ impl CommandList {
     ) -> ZeResult {
         self.check_access(&operation)?;
         let order = if self.in_order { Order::Barrier } else { order };
+        if let Some((handle, graph)) = self.recorder(event.as_deref(), waits)? {
+            let (operation, waits) = (Arc::new(operation), waits.to_vec());
+            let command = Command {
+                operation,
+                order,
+                waits,
+                event,
+            };
+            return graph.record(handle, self.source(), command);
+        }
         match &self.role {
             Role::Immediate(immediate) => {
                 submit(

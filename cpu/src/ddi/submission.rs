@@ -1,15 +1,18 @@
 //! Queues, lists, fences and events.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
 use level_zero_sys::extensions::{
-    ze_event_counter_based_desc_t, ze_event_query_kernel_timestamps_results_ext_properties_t,
-    ze_group_size_t, ze_host_function_callback_t, ze_ipc_event_counter_based_handle_t,
+    _ze_executable_graph_handle_t, _ze_graph_handle_t, ze_event_counter_based_desc_t,
+    ze_event_query_kernel_timestamps_results_ext_properties_t, ze_group_size_t,
+    ze_host_function_callback_t, ze_ipc_event_counter_based_handle_t,
     ze_mutable_command_id_exp_desc_t, ze_mutable_commands_exp_desc_t,
+    zex_mem_graph_free_callback_fn_t,
 };
 use level_zero_sys::*;
 
 use crate::abi::entry::check;
+use crate::command_list::graph::{self, ExecutableGraph};
 use crate::command_list::{self as list, CommandList, RegionArgument};
 use crate::ddi::declare::functions;
 use crate::event::{self, Event, EventPool};
@@ -107,6 +110,22 @@ functions! {
     ) = list::next_command_id(check(list)?, check(desc)?, check(id)?);
     zeCommandListUpdateMutableCommandKernelsExp => launch::update_kernels;
     zeCommandListIsMutableExp => list::is_mutable_list;
+
+    zeGraphCreateExt => graph::create;
+    zeGraphDestroyExt => graph::destroy;
+    zeGraphGetPrimaryCommandListExt => graph::primary;
+    zeGraphSetDestructionCallbackExt => graph::add_callback;
+    zeGraphIsEmptyExt => graph::is_empty;
+    zeGraphDumpContentsExt => graph::dump;
+    zeGraphInstantiateExt => graph::instantiate;
+    zeCommandListBeginGraphCaptureExt => graph::begin;
+    zeCommandListBeginCaptureIntoGraphExt => graph::begin_into;
+    zeCommandListIsGraphCaptureEnabledExt => graph::is_capturing;
+    zeCommandListEndGraphCaptureExt => graph::end;
+    zeCommandListGetGraphExt => graph::graph_of;
+    zeCommandListAppendGraphExt => graph::append;
+    zeExecutableGraphGetSourceGraphExt => graph::source;
+    zeExecutableGraphDestroyExt => destroy::<ExecutableGraph>;
 
     zeEventCreate => event::create;
     zeEventDestroy => destroy::<Event>;

@@ -4,6 +4,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions::{
     self, ze_device_readonly_memory_ext_properties_t as ReadOnlyMemory,
     ze_mutable_command_list_exp_properties_t as MutableLists,
+    ze_record_replay_graph_ext_properties_t as Graphs,
 };
 
 use super::list::{Device, have_sub_devices, is_discrete};
@@ -63,6 +64,9 @@ pub fn device_properties(
     if let Some(mutable) = properties.extension::<MutableLists>() {
         mutable.mutableCommandListFlags = 0;
         mutable.mutableCommandFlags = MUTABLE_FLAGS;
+    }
+    if let Some(graphs) = properties.extension::<Graphs>() {
+        graphs.graphFlags = extensions::ZE_RECORD_REPLAY_GRAPH_EXT_FLAG_IMMUTABLE_GRAPH;
     }
     Ok(())
 }

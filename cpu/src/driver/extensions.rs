@@ -20,6 +20,7 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_extension_ipc_mem_handle_type", 1 << 16),
     ("ZE_extension_external_memmap_sysmem", 1 << 16),
     ("ZE_extension_virtual_mem_readonly_properties", 1 << 16),
+    ("ZE_extension_record_replay_graph", 1 << 16),
     ("ZE_experimental_module_program", 1 << 16),
     ("ZE_experimental_scheduling_hints", 1 << 16),
     ("ZE_experimental_image_memory_properties", 1 << 16),

@@ -108,13 +108,16 @@ pub fn host_reset(event: Arc<Event>) -> ZeResult {
 }
 
 /// `zeEventQueryStatus`. It does not report the errors of commands: a program that polls takes any of them for an event that
-/// is not set, as SYCL does.
+/// is not set, as SYCL does. While a graph records the command that signals it, it is not set.
 pub fn query_status(event: Arc<Event>) -> ZeResult {
+    ensure(event.captured_by() == 0, sys::ZE_RESULT_NOT_READY)?;
     wait(&event.signal(), 0)
 }
 
 /// `zeEventHostSynchronize`, `timeout` in nanoseconds.
 pub fn host_synchronize(event: Arc<Event>, timeout: u64) -> ZeResult {
+    let captured = extensions::ZE_RESULT_ERROR_GRAPH_CAPTURE_UNSUPPORTED;
+    ensure(event.captured_by() == 0, captured)?;
     let signal = event.signal();
     wait(&signal, timeout)?;
     signal.outcome()

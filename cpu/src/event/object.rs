@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
@@ -23,6 +24,8 @@ pub struct Event {
     pub(super) attributes: Attributes,
     /// The slots of a counter-based event that processes may share.
     rounds: Option<Rounds>,
+    /// The handle of the graph that is recording the command which signals it last, 0 without one.
+    capture: AtomicUsize,
     /// Whether it is that of another process.
     pub(super) is_opened: bool,
 }
@@ -126,6 +129,7 @@ impl Event {
             current: ForkSafe::new(Mutex::new(latest)),
             attributes,
             rounds,
+            capture: AtomicUsize::new(0),
             is_opened: false,
         }
     }
@@ -157,6 +161,47 @@ impl Event {
     /// Whether it is counter-based.
     pub fn is_counter(&self) -> bool {
         self.attributes.counter.is_some()
+    }
+
+    /// Whether only the commands of a graph may use it: a counter-based event without the flag that says otherwise.
+    pub fn is_internal(&self) -> bool {
+        // The events of a pool have flags of another type.
+        let external = extensions::ZE_EVENT_COUNTER_BASED_FLAG_GRAPH_EXTERNAL;
+        let is_external = |flags| self.attributes.pool == 0 && flags & external != 0;
+        self.attributes
+            .counter
+            .is_some_and(|flags| !is_external(flags))
+    }
+
+    /// Whether it is a counter-based event that processes may share.
+    pub fn is_shared_counter(&self) -> bool {
+        self.rounds.is_some()
+    }
+
+    /// An event of its kind for one instance of a graph.
+    pub fn of_instance(&self) -> Self {
+        Self::new(Attributes {
+            pool: 0,
+            counter: self.attributes.counter.map(|_| 0),
+            ..self.attributes
+        })
+    }
+
+    /// The handle of the graph that is recording the command which signals it last, 0 without one.
+    pub fn captured_by(&self) -> usize {
+        self.capture.load(Ordering::Relaxed)
+    }
+
+    /// A graph records a command that signals it.
+    pub fn capture(&self, graph: usize) {
+        self.capture.store(graph, Ordering::Relaxed);
+    }
+
+    /// What that graph has recorded does not count any more.
+    pub fn release(&self, graph: usize) {
+        let (relaxed, none) = (Ordering::Relaxed, 0);
+        // Another graph may have it now.
+        let _ = self.capture.compare_exchange(graph, none, relaxed, relaxed);
     }
 
     /// The signal that a command being submitted must set on completion.

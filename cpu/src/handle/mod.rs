@@ -35,6 +35,8 @@ pub enum Kind {
     PhysicalMemory,
     Image,
     Sampler,
+    Graph,
+    ExecutableGraph,
 }
 
 /// The top byte of every handle: makes it a non-canonical address on every 64-bit processor.
