@@ -12,6 +12,7 @@ mod closed;
 mod compiler;
 #[path = "../common/counter.rs"]
 mod counter;
+mod graphs;
 mod hints;
 mod images;
 mod launches;
@@ -23,6 +24,8 @@ mod order;
 #[path = "../common/process.rs"]
 mod process;
 mod programs;
+#[path = "../common/graphs.rs"]
+mod recorded;
 mod runtime;
 mod stacks;
 mod timing;
