@@ -13,7 +13,7 @@ use level_zero_sys::extensions::{
 
 use super::Launch;
 use super::append::dimensions;
-use super::operation::range;
+use super::captured::range;
 use crate::abi::arguments::{Link, input_array};
 use crate::abi::entry::{In, check};
 use crate::abi::result::{ZeResult, ensure};

@@ -1,157 +1,15 @@
-//! The operation of a launch, with the kernel's state captured at the append.
+//! The operations of launches: of one, and of several that are executed one after another.
 
-use std::sync::{Arc, Weak};
+use std::any::Any;
+use std::sync::Arc;
 
-use level_zero_sys as sys;
-use smallvec::SmallVec;
-
+use super::Launch;
 use super::native::enqueue;
-use crate::abi::result::{ZeResult, described, ensure};
+use crate::abi::result::ZeResult;
 use crate::check::Uses;
 use crate::engine::{Enqueued, Kind, Operation, Pins};
-use crate::kernel::{Arguments, Kernel};
 use crate::memory::{Pin, Span};
-use crate::opencl::{self, Queue, Range, Value};
-use crate::system::stack;
-
-/// A kernel with its arguments and its range.
-#[derive(Clone)]
-pub struct Launch {
-    kernel: Arc<opencl::Kernel>,
-    /// The handle's object, while it is not destroyed.
-    source: Weak<Kernel>,
-    pub(super) arguments: Arc<Arguments>,
-    pub(super) range: Range,
-    /// The memory of its pointers and images. Memory that it accesses through other pointers is unknown.
-    memory: SmallVec<[Span; 4]>,
-    /// Whether it accesses such memory, which the program has to say.
-    is_indirect: bool,
-    /// The bytes that it puts on the stack of a thread that executes it.
-    stack_size: usize,
-    /// The bytes of the device's local memory that its work-groups do not need.
-    spare_local_memory: u64,
-}
-
-impl Launch {
-    /// Captures `kernel` as it is set up now, for so many groups.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when an argument has not been set or the range ends beyond 2^64;
-    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` when the device lacks local memory.
-    pub fn capture(kernel: &Arc<Kernel>, groups: [u32; 3]) -> ZeResult<Self> {
-        let (arguments, group, offset) = kernel.launch_state();
-        if let Err(index) = arguments.values(0) {
-            let name = &kernel.info.name;
-            let text = format_args!("argument {index} of the kernel {name} has not been set");
-            return Err(described(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, text));
-        }
-        let group = group.map(|size| size as usize);
-        Self::new(kernel, arguments, range(groups, group, offset)?)
-    }
-
-    /// A launch of `kernel` over a range. An argument without a value is an error when it is executed.
-    ///
-    /// # Errors
-    /// Those of [`Span::new`] and [`Kernel::check_local_memory`].
-    pub(super) fn new(
-        kernel: &Arc<Kernel>,
-        arguments: Arc<Arguments>,
-        range: Range,
-    ) -> ZeResult<Self> {
-        let spare_local_memory = kernel.check_local_memory(&arguments)?;
-        Ok(Self {
-            kernel: Arc::clone(&kernel.compiled),
-            source: Arc::downgrade(kernel),
-            memory: arguments.memory()?,
-            is_indirect: kernel.is_indirect(),
-            stack_size: kernel.stack_size(range.group),
-            spare_local_memory,
-            arguments,
-            range,
-        })
-    }
-
-    /// The same launch with another number of groups.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when the range ends beyond 2^64.
-    pub fn with_groups(&self, groups: [u32; 3]) -> ZeResult<Self> {
-        let Range { offset, group, .. } = self.range;
-        Ok(Self {
-            range: range(groups, group, offset)?,
-            ..self.clone()
-        })
-    }
-
-    /// The same launch with other arguments and another range. Its indirect access is that at its append.
-    ///
-    /// # Errors
-    /// Those of [`new`](Self::new) and [`source`](Self::source).
-    pub(super) fn changed(&self, arguments: Arc<Arguments>, range: Range) -> ZeResult<Self> {
-        let is_indirect = self.is_indirect;
-        let changed = Self::new(&self.source()?, arguments, range)?;
-        Ok(Self {
-            is_indirect,
-            ..changed
-        })
-    }
-
-    /// The kernel of the handle.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when that has been destroyed.
-    pub(super) fn source(&self) -> ZeResult<Arc<Kernel>> {
-        let source = self.source.upgrade();
-        source.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
-    }
-}
-
-/// The range of so many groups.
-///
-/// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when it ends beyond 2^64.
-pub(super) fn range(groups: [u32; 3], group: [usize; 3], offset: [usize; 3]) -> ZeResult<Range> {
-    let mut items = [0; 3];
-    for (((items, groups), group), offset) in items.iter_mut().zip(groups).zip(group).zip(offset) {
-        let total = (groups as usize).checked_mul(group);
-        let end = total.and_then(|total| total.checked_add(offset));
-        ensure(end.is_some(), sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        *items = total.unwrap_or(0);
-    }
-    Ok(Range {
-        offset,
-        items,
-        group,
-    })
-}
-
-impl Launch {
-    /// Enqueues it to OpenCL, which does not accept a launch without work-items.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_UNKNOWN` when OpenCL refuses it.
-    pub(super) fn enqueue_to(&self, queue: &Queue) -> ZeResult<Option<opencl::Event>> {
-        if self.is_empty() {
-            return Ok(None);
-        }
-        let values = self.values()?;
-        stack::reserve(self.stack_size);
-        // SAFETY: the command's pins keep the memory of the arguments alive; the caller vouches for other memory.
-        let event = unsafe { self.kernel.enqueue(queue, &self.range, &values) };
-        event.map(Some).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
-    }
-
-    /// The values of its arguments.
-    fn values(&self) -> ZeResult<SmallVec<[Value<'_>; 16]>> {
-        let values = self.arguments.values(self.spare_local_memory);
-        values.map_err(|_| sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)
-    }
-
-    /// Whether it has no work-items.
-    fn is_empty(&self) -> bool {
-        self.range.items.contains(&0)
-    }
-}
+use crate::opencl::Queue;
 
 impl Operation for Launch {
     fn kind(&self) -> Kind {
@@ -178,7 +36,70 @@ impl Operation for Launch {
         }
     }
 
+    fn joined_with(&self, next: &[Arc<dyn Operation>]) -> Option<Arc<dyn Operation>> {
+        let sequence = Sequence::new(self, next)?;
+        Some(Arc::new(sequence))
+    }
+
     fn enqueue(&self, queue: usize) -> Enqueued {
         enqueue(queue, [|queue: &Queue| self.enqueue_to(queue)])
+    }
+}
+
+/// Launches, with their memory, so that each place is pinned once.
+pub struct Sequence {
+    launches: Vec<Launch>,
+    memory: Vec<Span>,
+    is_indirect: bool,
+}
+
+impl Sequence {
+    /// `first` and then `next`, if they are launches, too.
+    pub fn new(first: &Launch, next: &[Arc<dyn Operation>]) -> Option<Self> {
+        let next = next.iter().map(|operation| {
+            let operation: &dyn Any = &**operation;
+            operation.downcast_ref::<Launch>()
+        });
+        let launches = [Some(first)].into_iter().chain(next);
+        let launches: Vec<Launch> = launches.map(|it| it.cloned()).collect::<Option<_>>()?;
+        let mut memory = Vec::<Span>::new();
+        for span in launches.iter().flat_map(|launch| &launch.memory) {
+            if !memory.iter().any(|known| known.is_same(span)) {
+                memory.push(span.clone());
+            }
+        }
+        Some(Self {
+            memory,
+            is_indirect: launches.iter().any(|launch| launch.is_indirect),
+            launches,
+        })
+    }
+}
+
+impl Operation for Sequence {
+    fn kind(&self) -> Kind {
+        Kind::Native
+    }
+
+    fn pin(&self) -> ZeResult<Pins> {
+        let any = self.is_indirect.then(|| Ok(Pin::any()));
+        let pins = self.memory.iter().filter_map(|span| span.pin().transpose());
+        pins.chain(any).collect()
+    }
+
+    fn uses(&self) -> Uses {
+        Uses {
+            what: format!("a sequence of {} kernels", self.launches.len()),
+            pointers: self.memory.iter().map(Span::address).collect(),
+            ..Uses::default()
+        }
+    }
+
+    fn enqueue(&self, queue: usize) -> Enqueued {
+        let launches = self.launches.iter();
+        enqueue(
+            queue,
+            launches.map(|launch| |queue: &Queue| launch.enqueue_to(queue)),
+        )
     }
 }

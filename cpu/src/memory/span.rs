@@ -111,6 +111,15 @@ impl Span {
         mine.is_some_and(|mine| ptr::eq(mine.as_ptr(), allocation))
     }
 
+    /// Whether a pin of `other` is one of this, too.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let place = |span: &Self| {
+            let allocation = span.allocation.as_ref().map(Weak::as_ptr);
+            (span.address, span.may_be_end, allocation)
+        };
+        place(self) == place(other)
+    }
+
     /// Keeps the allocation alive until the pin is dropped; other memory of the process needs no pin.
     ///
     /// # Errors

@@ -12,10 +12,12 @@ use super::entry::Handle;
 use super::object::{Graph, Node, Source, State, number};
 use crate::abi::entry::Chain;
 use crate::abi::result::{ZeResult, ensure};
+use crate::check;
 use crate::command_list::append::Events;
 use crate::command_list::list::CommandList;
+use crate::command_list::recording::Command;
 use crate::command_list::submit::submit;
-use crate::engine::{Nothing, Order, Pins, Signal, Stream};
+use crate::engine::{Kind, Nothing, Order, Pins, Signal, Stream};
 use crate::event::Event;
 use crate::handle::{Named, getters, hand_out, object};
 
@@ -56,7 +58,7 @@ pub fn instantiate(
     let made = ExecutableGraph {
         source: (source, handle as usize),
         primary,
-        nodes: own_events(content.nodes),
+        nodes: joined(own_events(content.nodes)),
         branches: sources.map(stream).collect(),
         last: ForkSafe::default(),
     };
@@ -76,6 +78,52 @@ fn own_events(mut nodes: Vec<Node>) -> Vec<Node> {
         }
     }
     nodes
+}
+
+/// The most commands that become one, so that it does not hold those of other lists for long.
+const LONGEST: usize = 256;
+
+/// The commands, of which those that can be executed as one are one. The checker tells each from the others.
+fn joined(nodes: Vec<Node>) -> Vec<Node> {
+    if check::is_on() {
+        return nodes;
+    }
+    let (mut joined, mut rest) = (Vec::with_capacity(nodes.len()), &nodes[..]);
+    while let Some((first, others)) = rest.split_first() {
+        let pairs = rest.iter().zip(others).take(LONGEST);
+        let next = pairs
+            .take_while(|(node, next)| may_join(node, next))
+            .count();
+        let whole = join(first, &others[..next]);
+        rest = &others[whole.as_ref().map_or(0, |_| next)..];
+        joined.push(whole.unwrap_or_else(|| first.clone()));
+    }
+    joined
+}
+
+/// One command that does what `first` and then `next` do.
+fn join(first: &Node, next: &[Node]) -> Option<Node> {
+    let operations = next.iter().map(|node| Arc::clone(&node.command.operation));
+    let operations: Vec<_> = operations.collect();
+    let command = Command {
+        operation: first.command.operation.joined_with(&operations)?,
+        event: next.last()?.command.event.clone(),
+        ..first.command.clone()
+    };
+    Some(Node { command, ..*first })
+}
+
+/// Whether nothing has to happen between a command and the next one: no event, and no time that an event keeps.
+fn may_join(Node { line, command }: &Node, next: &Node) -> bool {
+    let is_native = |command: &Command| command.operation.kind() == Kind::Native;
+    let timed = next
+        .command
+        .event
+        .as_ref()
+        .is_some_and(|event| event.is_timed());
+    let is_alone = command.event.is_none() && next.command.waits.is_empty() && !timed;
+    let is_next = *line == next.line && command.order == next.command.order;
+    is_next && is_alone && is_native(command) && is_native(&next.command)
 }
 
 /// `zeCommandListAppendGraphExt`. An execution follows the last one of the same executable graph, and all commands of its list

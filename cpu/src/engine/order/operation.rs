@@ -113,6 +113,12 @@ pub trait Operation: Any + Send + Sync {
         None
     }
 
+    /// One operation that does what this one and then `next` do, at less expense, if there is one.
+    fn joined_with(&self, next: &[Arc<dyn Operation>]) -> Option<Arc<dyn Operation>> {
+        let _ = next;
+        None
+    }
+
     /// How many parts a long operation has; workers run the parts of one operation at the same time.
     fn parts(&self) -> usize {
         1
