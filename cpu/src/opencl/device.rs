@@ -30,7 +30,7 @@ pub struct Properties {
     pub max_argument_bytes: usize,
     /// The highest SPIR-V version supported, major and minor.
     pub spirv: (u16, u16),
-    /// The sub-group sizes that a kernel may ask for.
+    /// The sub-group sizes that a kernel may ask for; none without `cl_intel_required_subgroup_size`.
     pub sub_group_sizes: Vec<usize>,
     /// CL_DEVICE_HALF_FP_CONFIG; 0 without half precision.
     pub half: u64,
@@ -138,7 +138,7 @@ impl Candidate {
                 .get(dimension)
                 .map_or(1, |most: &usize| (*most).min(LARGEST_GROUP))
         };
-        Properties {
+        let mut properties = Properties {
             name: self.text(api, cl::CL_DEVICE_NAME),
             driver: self.text(api, cl::CL_DRIVER_VERSION),
             extensions: self
@@ -158,7 +158,12 @@ impl Candidate {
             float_atomics: FLOAT_ATOMICS.map(|what| self.number(api, what)),
             printf_buffer: size(cl::CL_DEVICE_PRINTF_BUFFER_SIZE),
             images: self.image_limits(api),
+        };
+        // PoCL answers the query without the extension, and has no sub-groups.
+        if !properties.has("cl_intel_required_subgroup_size") {
+            properties.sub_group_sizes.clear();
         }
+        properties
     }
 
     fn image_limits(self, api: &Api) -> ImageLimits {

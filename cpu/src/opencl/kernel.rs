@@ -129,11 +129,12 @@ impl Kernel {
         }
     }
 
-    /// The sub-group size and the number of sub-groups that a group of this shape gets; 0 where OpenCL does not report
-    /// them, or kernels cannot run.
+    /// The sub-group size and the number of sub-groups that a group of this shape gets. Each work-item is a sub-group where OpenCL
+    /// reports none, or kernels cannot run: callers divide by the size.
     pub fn sub_groups(&self, group: [usize; 3]) -> (usize, usize) {
+        let alone = (1, group.iter().product());
         let Ok(_call) = quiesce::expect_usable().and_then(|()| Call::begin()) else {
-            return (0, 0);
+            return alone;
         };
         let (kernel, device) = (self.kernel.lock().raw, self.runtime.device.device);
         let ask = |what| {
@@ -150,12 +151,11 @@ impl Kernel {
                     needed,
                 )
             });
-            sizes(&value_bytes).first().copied().unwrap_or(0)
+            sizes(&value_bytes).first().copied().filter(|&it| it > 0)
         };
-        (
-            ask(cl::CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE),
-            ask(cl::CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE),
-        )
+        let size = ask(cl::CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE);
+        let count = ask(cl::CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE);
+        size.zip(count).unwrap_or(alone)
     }
 
     /// Sets every argument, which some queries of OpenCL require.
