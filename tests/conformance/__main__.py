@@ -7,10 +7,8 @@ those of IPC share names of sockets, and kernels use all processors.
 """
 
 import argparse
-import json
 import os
 import subprocess
-import sys
 import time
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -19,8 +17,8 @@ import googletest
 from areas import EMPTY, area
 from known import BAD, Known
 from sources import Tests
+from table import Table
 
-COLUMNS = ("area", "tests", "run", "passed", "skipped", "known", "new", "obsolete", "seconds")
 REAL_TIME = ("chrt", "--fifo", "1")
 
 
@@ -46,13 +44,13 @@ def chosen(name, tests, known, options):
     return [test for test in named if options.whole or not known.is_skipped(name, test)]
 
 
-def check(path, variables, known, options):
-    """Run one program; return its row of the table, and the lines that say what differs from the list."""
+def check(path, variables, table, options):
+    """Run one program, and add its row to the table."""
     name, start = path.name.removeprefix("test_"), time.monotonic()
     needs = area(name)
     variables = variables | needs.variables
     every = googletest.tests(path, variables)
-    names = chosen(name, every, known, options)
+    names = chosen(name, every, table.known, options)
     prefix = REAL_TIME if needs.is_timed and options.priority else ()
     with open(options.output / f"{name}.log", "wb") as log:
         how = (needs.limit, variables, prefix, log)
@@ -61,30 +59,7 @@ def check(path, variables, known, options):
             # The system may have interrupted them: it throttles processes of real-time priority.
             again = [name for name in names if results.get(name) in BAD]
             results |= dict(googletest.run(path, again, *how))
-    (options.output / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
-    new, obsolete = known.judge(name, results)
-    stale = known.stale(name, every)
-    counts = list(results.values())
-    bad = sum(result in BAD for result in counts)
-    row = {
-        "area": name,
-        "tests": len(every),
-        "run": len(results),
-        "passed": counts.count(googletest.PASSED),
-        "skipped": counts.count(googletest.SKIPPED),
-        "known": bad - len(new),
-        "new": len(new),
-        "obsolete": len(obsolete) + len(stale),
-        "seconds": round(time.monotonic() - start),
-    }
-    lines = [f"new: {name} {test} {result}" for test, result in new.items()]
-    lines += [f"obsolete: {name} {test} does not fail" for test in obsolete]
-    lines += [f"obsolete: {name} {pattern} names no test" for pattern in stale]
-    return row, lines
-
-
-def line(row):
-    return f"{row['area']:<24}" + "".join(f"{row[name]:>9}" for name in COLUMNS[1:])
+    table.add(name, every, results, time.monotonic() - start)
 
 
 def parse():
@@ -112,25 +87,20 @@ def programs(tests, areas):
 
 def main():
     options = parse()
-    tests, known = Tests(options.folder), Known()
+    tests = Tests(options.folder)
     if options.jobs:
         tests.build(options.jobs, options.areas)
     options.output.mkdir(parents=True, exist_ok=True)
     options.priority = may_have_priority()
-    variables, rows, differences = environment(tests, options), [], []
+    variables, table = environment(tests, options), Table(Known(), options.output)
     for path in programs(tests, options.areas):
-        row, lines = check(path, variables, known, options)
-        print(line(row), *lines, sep="\n", flush=True)
-        rows, differences = [*rows, row], differences + lines
-    total = {name: sum(row[name] for row in rows) for name in COLUMNS[1:]}
-    print("", tests.versions(), line({name: name for name in COLUMNS}), sep="\n")
-    print(*map(line, rows), line({"area": "all", **total}), sep="\n")
+        check(path, variables, table, options)
+    notes = [tests.versions()]
     if not options.priority:
-        print(
+        notes.append(
             "Tests that measure times ran without real-time priority, which this user may not give."
         )
-    if differences:
-        sys.exit(f"{len(differences)} differences from the list, which are named above.")
+    table.end(*notes)
 
 
 if __name__ == "__main__":

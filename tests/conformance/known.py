@@ -4,18 +4,11 @@ import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from googletest import DIED, FAILED, HUNG
+from processes import BAD
 
 COMMITTED = Path(__file__).with_name("known.toml")
-# The last ones are not run unless all are asked for.
-CLASSES = (
-    "defect of the test",
-    "impossible on a CPU",
-    "not built",
-    "not implemented",
-    "too much work for the limit",
-)
-BAD = {FAILED, DIED, HUNG}
+# What has this class is not run unless all is asked for.
+TOO_MUCH = "too much work for the limit"
 
 
 class Entry:
@@ -24,20 +17,28 @@ class Entry:
     def __init__(self, area, tests, reason, may_pass=False, **classes):
         self.area, self.tests, self.reason, self.may_pass = area, tests, reason, may_pass
         self.kind = classes["class"]
-        if self.kind not in CLASSES or not reason or not tests:
-            raise SystemExit(
-                f"{COMMITTED.name}: a class, tests and a reason are missing for {area} {tests}"
-            )
 
     def names(self, test):
-        return any(fnmatchcase(test, pattern) for pattern in self.tests)
+        return any(is_named(test, pattern) for pattern in self.tests)
+
+
+def is_named(test, pattern):
+    """Whether the pattern is of the test's name, or the name itself, which may have brackets."""
+    return test == pattern or fnmatchcase(test, pattern)
 
 
 class Known:
     """The list."""
 
     def __init__(self, path=COMMITTED):
-        self.entries = [Entry(**entry) for entry in tomllib.loads(path.read_text())["known"]]
+        text = tomllib.loads(path.read_text())
+        self.classes = text["classes"]
+        self.entries = [Entry(**entry) for entry in text["known"]]
+        for entry in self.entries:
+            if entry.kind not in self.classes or not entry.reason or not entry.tests:
+                raise SystemExit(
+                    f"{path}: a class, tests or a reason are missing for {entry.area} {entry.tests}"
+                )
 
     def find(self, area, test):
         """The entry of a test, or `None`."""
@@ -51,12 +52,12 @@ class Known:
             for entry in self.entries
             if entry.area == area
             for pattern in entry.tests
-            if not any(fnmatchcase(test, pattern) for test in tests)
+            if not any(is_named(test, pattern) for test in tests)
         ]
 
     def is_skipped(self, area, test):
         entry = self.find(area, test)
-        return entry is not None and entry.kind == CLASSES[-1]
+        return entry is not None and entry.kind == TOO_MUCH
 
     def judge(self, area, results):
         """The results that the list does not have, and the tests of the list that do not fail."""
