@@ -15,7 +15,8 @@ from pathlib import Path
 
 import googletest
 from areas import EMPTY, area
-from known import BAD, Known
+from known import Known
+from processes import BAD
 from sources import Tests
 from table import Table
 

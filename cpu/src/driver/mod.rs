@@ -13,8 +13,8 @@ use crate::handle::{self, Kind};
 use crate::memory;
 use crate::system::processor;
 
-/// The version of the core specification that the driver implements: 1.14.
-pub const API_VERSION: u32 = 1 << 16 | 14;
+/// The version of the core specification that the driver implements: 1.17.
+pub const API_VERSION: u32 = 1 << 16 | 17;
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 
