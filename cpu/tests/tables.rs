@@ -87,7 +87,7 @@ fn unimplemented_functions_return_unsupported() {
         "zeImageGetDeviceOffsetExp",
         "zeMemGetPitchFor2dImage",
         "zeRTASBuilderCreateExt",
-        "zeGraphCreateExt",
+        "zeDeviceGetRuntimeRequirementsKey",
     ] {
         let function: Any = symbol(name);
         let result = unsafe { function(0, 0, 0, 0, 0, 0) };
