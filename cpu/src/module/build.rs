@@ -46,7 +46,8 @@ impl Module {
                 Some((id, bytes.to_vec()))
             });
             let specialisation = specialisation.collect();
-            let options = if parsed.needs_opencl_2 {
+            let has_opencl_2 = || Runtime::get().is_ok_and(|it| it.properties.has_opencl_c_2);
+            let options = if parsed.needs_opencl_2 && has_opencl_2() {
                 with_opencl_2(&source.options)
             } else {
                 source.options

@@ -30,6 +30,8 @@ pub struct Properties {
     pub max_argument_bytes: usize,
     /// The highest SPIR-V version supported, major and minor.
     pub spirv: (u16, u16),
+    /// Whether it builds for OpenCL C 2.0, which OpenCL 3.0 leaves to the runtime.
+    pub has_opencl_c_2: bool,
     /// The sub-group sizes that a kernel may ask for; none without `cl_intel_required_subgroup_size`.
     pub sub_group_sizes: Vec<usize>,
     /// CL_DEVICE_HALF_FP_CONFIG; 0 without half precision.
@@ -151,6 +153,8 @@ impl Candidate {
             local_memory: self.number(api, cl::CL_DEVICE_LOCAL_MEM_SIZE),
             max_argument_bytes: size(cl::CL_DEVICE_MAX_PARAMETER_SIZE),
             spirv: spirv_version(&self.text(api, cl::CL_DEVICE_IL_VERSION)),
+            has_opencl_c_2: versions(&self.query(api, cl::CL_DEVICE_OPENCL_C_ALL_VERSIONS))
+                .any(|version| version == (2, 0)),
             sub_group_sizes: self.sizes(api, cl::CL_DEVICE_SUB_GROUP_SIZES_INTEL),
             half: self.number(api, cl::CL_DEVICE_HALF_FP_CONFIG),
             single: self.number(api, cl::CL_DEVICE_SINGLE_FP_CONFIG),
@@ -202,6 +206,15 @@ fn spirv_version(text: &str) -> (u16, u16) {
         Some((major.parse().ok()?, minor.parse().ok()?))
     });
     versions.max().unwrap_or((0, 0))
+}
+
+/// The versions, major and minor, in an array of `cl_name_version`: 32 bits and a name of 64 bytes each.
+fn versions(bytes: &Option<Vec<u8>>) -> impl Iterator<Item = (u32, u32)> {
+    let entries = bytes.as_deref().unwrap_or_default().as_chunks::<68>().0;
+    entries.iter().filter_map(|entry| {
+        let version = u32::from_le_bytes(*entry.first_chunk()?);
+        Some((version >> 22, version >> 12 & 0x3ff))
+    })
 }
 
 /// What OpenCL lists by count, in place of copies of `blank`; empty when the call fails, as it does again without a count.
@@ -265,5 +278,13 @@ mod tests {
         assert_eq!(spirv_version("SPIR-V_1.0 SPIR-V_1.10 SPIR-V_1.4 "), (1, 10));
         assert_eq!(spirv_version(""), (0, 0));
         assert_eq!(spirv_version("LLVM_17 SPIR-V_1"), (0, 0));
+    }
+
+    #[test]
+    fn versions_stand_before_their_names() {
+        let entry = |version: u32| [&version.to_le_bytes()[..], &[7; 64]].concat();
+        let both = Some([entry(1 << 22 | 2 << 12), entry(2 << 22 | 5)].concat());
+        assert_eq!(versions(&both).collect::<Vec<_>>(), [(1, 2), (2, 0)]);
+        assert_eq!(versions(&None).next(), None);
     }
 }

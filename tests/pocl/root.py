@@ -1,0 +1,59 @@
+"""Commands in the Debian root that has PoCL, with this project and its Python in it (root)."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+# Debian's loader of OpenCL; PoCL's own library lacks a function of the API.
+OPENCL = "/usr/lib/x86_64-linux-gnu/libOpenCL.so.1"
+# The mounts end with the command. The shell is the first process there, and collects those whose parents have ended.
+ENTER = """
+root=$1 project=$2 folder=$3
+shift 3
+mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs tmpfs "$root/dev/shm"
+mount -t tmpfs tmpfs "$root/tmp"
+for path in "$project" $PYTHON_FILES; do
+    if [ -d "$path" ]; then mkdir -p "$root$path"; else mkdir -p "$(dirname "$root$path")"; touch "$root$path"; fi
+    mount --bind "$path" "$root$path"
+done
+chroot "$root" /usr/bin/env -i -C "$folder" PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "$@"
+"""
+
+
+def python_files():
+    """The interpreter behind the environments, and its libraries; of the system's those that the root has of no other version."""
+    if sys.base_prefix != "/usr":
+        return [sys.base_prefix]
+    return [os.path.realpath(sys.executable), sysconfig.get_path("stdlib")]
+
+
+class Root:
+    """The root, with what its commands share: `modules` is the folder of built modules."""
+
+    def __init__(self, folder, modules):
+        self.folder = folder.resolve()
+        self.variables = {
+            "ZEUSM_OPENCL_LIBRARY": OPENCL,
+            "ZEUSM_RUNTIME": "cpu",
+            "ZEUSM_CACHE_DIR": str(modules),
+            "OCL_ICD_VENDORS": "/etc/OpenCL/vendors",
+        }
+
+    def command(self, *command, folder=PROJECT, **variables):
+        """What runs a command there, in a folder of the project."""
+        pairs = [f"{name}={value}" for name, value in (self.variables | variables).items()]
+        spaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation=private"]
+        outside = ["env", f"PYTHON_FILES={' '.join(python_files())}", *spaces]
+        enter = ["sh", "-ec", ENTER, "sh", self.folder, PROJECT, folder]
+        return [*map(str, [*outside, *enter, *pairs, *command])]
+
+    def version(self):
+        """PoCL's version, by its package."""
+        command = self.command("dpkg-query", "-W", "-f", "PoCL ${Version}", "libpocl2t64")
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
