@@ -15,7 +15,7 @@ from pathlib import Path
 from re import Pattern
 
 PASSED, SKIPPED, FAILED, DIED, HUNG = "passed", "skipped", "failed", "died", "hung"
-BAD = {FAILED, DIED, HUNG}
+GOOD = {PASSED, SKIPPED}
 # Tests of one process: enough that its start does not count.
 SHARD = 200
 # What a process does at its end, after its last test, may have an error of its own.

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from processes import BAD, PASSED, SKIPPED
+from processes import GOOD, PASSED, SKIPPED
 
 COLUMNS = ("area", "tests", "run", "passed", "skipped", "known", "new", "obsolete", "seconds")
 
@@ -27,7 +27,7 @@ class Table:
             "run": len(results),
             "passed": counts.count(PASSED),
             "skipped": counts.count(SKIPPED),
-            "known": sum(result in BAD for result in counts) - len(new),
+            "known": sum(result not in GOOD for result in counts) - len(new),
             "new": len(new),
             "obsolete": len(obsolete) + len(stale),
             "seconds": round(seconds),

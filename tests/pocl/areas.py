@@ -1,5 +1,6 @@
 """What runs over PoCL."""
 
+from compared import Compared
 from programs import Pytest, Rust
 
 PACKAGES = "lib/python3.11/site-packages"
@@ -19,8 +20,8 @@ AREAS = {
     "dpnp": of_package(
         ".venv", "dpnp", ["test_sum.py", "test_sort.py", "test_logic.py", "test_bitwise.py"]
     ),
-    "numba-dpex": Pytest(
-        ".venv-numba-dpex", "tests/python", ["test_numba_dpex.py"], **NUMBA_DPEX
-    ),
+    "numba-dpex": Pytest(".venv-numba-dpex", "tests/python", ["test_numba_dpex.py"], **NUMBA_DPEX),
     "numba-dpex-own": of_package(".venv-numba-dpex", "numba_dpex", ["kernel_tests"], **NUMBA_DPEX),
+    "compared-dpnp": Compared(".venv", "of_dpnp"),
+    "compared-numba-dpex": Compared(".venv-numba-dpex", "of_numba_dpex", **NUMBA_DPEX),
 }

@@ -30,11 +30,19 @@ def output(command):
     return run.stdout
 
 
+# As .cargo/config.toml and the Makefile have them.
+OF_RUST = {"ZEUSM_CACHE_SIZE": "0", "RUSTC_BOOTSTRAP": "1", "RUST_MIN_STACK": "8388608"}
+
+
+def file_of(names):
+    """A file with the names, in the project, as folders of this machine are not in the root."""
+    file = PROJECT / "target/pocl/names"
+    file.write_text("\n".join(names))
+    return file
+
+
 class Rust:
     """A program of Rust tests of the CPU runtime."""
-
-    # As .cargo/config.toml and the Makefile have them.
-    VARIABLES = {"ZEUSM_CACHE_SIZE": "0", "RUSTC_BOOTSTRAP": "1", "RUST_MIN_STACK": "8388608"}
 
     def __init__(self, name):
         self.name = name
@@ -47,7 +55,7 @@ class Rust:
         paths = [artifact["executable"] for artifact in built if artifact.get("executable")]
         self.start = [*paths, "-Zunstable-options", "--test-threads=1"]
         runtime = PROJECT / "target/debug/libzeusm_cpu.so"
-        variables = self.VARIABLES | {"ZEUSM_CPU_LIBRARY": runtime}
+        variables = OF_RUST | {"ZEUSM_CPU_LIBRARY": runtime}
         self.command = lambda *words: root.command(*self.start, *words, **variables)
         listed = output(self.command("--list", "--format=terse")).splitlines()
         return [line.removesuffix(": test") for line in listed if line.endswith(": test")]
@@ -78,9 +86,6 @@ class Pytest:
 
     def run(self, names, limit, log):
         def command(names, _):
-            # The folder of this process is not in the root.
-            chosen = PROJECT / "target/pocl/chosen"
-            chosen.write_text("\n".join(names))
-            return self.command(f"@{chosen}")
+            return self.command(f"@{file_of(names)}")
 
         return processes.run(command, names, limit, PYTEST, log)
