@@ -10,16 +10,18 @@ use super::watch::Watch;
 
 /// Declares the kinds of findings by the names that reports and suppressions use.
 macro_rules! kinds {
-    ($($(#[$comment:meta])* $kind:ident = $name:literal,)*) => {
+    ($(#[doc = $comment:literal] $kind:ident = $name:literal,)*) => {
         /// The kinds of findings.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
         pub enum Kind {
-            $($(#[$comment])* #[serde(rename = $name)] $kind,)*
+            $(#[doc = $comment] #[serde(rename = $name)] $kind,)*
         }
 
         impl Kind {
             /// The names of all kinds.
             pub const NAMES: &[&str] = &[$($name),*];
+            /// What they are, in the order of their names.
+            pub const MEANINGS: &[&str] = &[$($comment),*];
 
             /// Its name.
             pub fn name(self) -> &'static str {
@@ -50,12 +52,22 @@ kinds! {
     Uninitialised = "uninitialised",
     /// Memory or an object that is alive at the exit.
     Leak = "leak",
+    /// A use of another process's memory, whose order with that process is not checked.
+    IpcOrder = "ipc-order",
+}
+
+impl Kind {
+    /// Whether it is no mistake, but something that is not checked.
+    pub fn is_note(self) -> bool {
+        self == Self::IpcOrder
+    }
 }
 
 /// A finding, before its stacks are resolved.
 #[derive(Debug)]
 pub struct Finding {
-    kind: Kind,
+    /// What is wrong.
+    pub kind: Kind,
     message: String,
     address: Option<usize>,
     watch: Option<Arc<Watch>>,
@@ -195,22 +207,29 @@ impl Report {
                 frame.map(|it| it.line()),
             )
         };
-        let says_more = self.kind == Kind::Leak && self.message != other.message;
+        let says_more =
+            (self.kind == Kind::Leak || self.kind.is_note()) && self.message != other.message;
+        // An allocation of another process that is opened again is the same one.
         self.kind == other.kind
-            && id(self) == id(other)
+            && (id(self) == id(other) || self.kind.is_note())
             && place(self) == place(other)
             && !says_more
     }
 
     /// Whether a line of its stacks contains `text`.
     pub fn mentions(&self, text: &str) -> bool {
-        let allocation = self.allocation.iter();
-        let stacks = allocation.flat_map(|it| std::iter::once(&it.allocated).chain(&it.freed));
-        let related = self.related.iter().map(|it| &it.stack);
-        std::iter::once(&self.stack)
-            .chain(stacks)
-            .chain(related)
-            .any(|stack| stack.mentions(text))
+        self.stacks().iter().any(|(_, stack)| stack.mentions(text))
+    }
+
+    /// Its stacks, the first where it happened, with what they are.
+    pub fn stacks(&self) -> Vec<(&str, &Resolved)> {
+        let mut stacks = vec![("at", &self.stack)];
+        stacks.extend(self.related.iter().map(|it| (&*it.what, &it.stack)));
+        if let Some(it) = &self.allocation {
+            stacks.push(("allocated at", &it.allocated));
+            stacks.extend(it.freed.iter().map(|freed| ("freed at", freed)));
+        }
+        stacks
     }
 
     /// The lines of the report; `all`: with all frames of the stacks.
@@ -233,15 +252,8 @@ impl Report {
         } else if let Some(address) = &self.address {
             lines.push(format!("  {address} is in no allocation"));
         }
-        add_stack(&mut lines, "at", &self.stack, all);
-        for related in &self.related {
-            add_stack(&mut lines, &related.what, &related.stack, all);
-        }
-        if let Some(it) = &self.allocation {
-            add_stack(&mut lines, "allocated at", &it.allocated, all);
-            if let Some(freed) = &it.freed {
-                add_stack(&mut lines, "freed at", freed, all);
-            }
+        for (what, stack) in self.stacks() {
+            add_stack(&mut lines, what, stack, all);
         }
         lines
     }
@@ -253,14 +265,24 @@ const PRINTED: usize = 12;
 /// Parts of the paths of Python's own modules and of installed packages.
 const INSTALLED: [&str; 2] = ["/lib/python3", "<frozen "];
 
+/// A stack's lines of Python that are the program's own; all of them if there are none.
+pub fn own_lines(stack: &Resolved) -> Vec<&String> {
+    let is_own = |line: &&String| INSTALLED.iter().all(|part| !line.contains(part));
+    let own: Vec<_> = stack.python.iter().filter(is_own).collect();
+    if own.is_empty() {
+        return stack.python.iter().collect();
+    }
+    own
+}
+
 /// Adds the lines of a stack; `all`: not only the program's own.
 fn add_stack(lines: &mut Vec<String>, what: &str, stack: &Resolved, all: bool) {
     lines.push(format!("  {what}:"));
-    let is_own = |line: &&String| all || INSTALLED.iter().all(|part| !line.contains(part));
-    let mut python: Vec<_> = stack.python.iter().filter(is_own).collect();
-    if python.is_empty() {
-        python.extend(&stack.python);
-    }
+    let python = if all {
+        stack.python.iter().collect()
+    } else {
+        own_lines(stack)
+    };
     let native = stack.native.iter().filter(|it| all || it.is_named());
     let most = match (all, python.is_empty()) {
         (true, _) => usize::MAX,

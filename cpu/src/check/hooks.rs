@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::finding::{Finding, Kind};
 use super::settings::is_on;
@@ -26,11 +27,26 @@ pub fn watch(properties: Properties) -> Option<Arc<Watch>> {
     Some(watch)
 }
 
-/// Knows a new allocation in pages of the program, whose protection stays as it is: only its life is checked.
+/// Knows a new allocation in pages of the program or of another process, whose protection stays as it is: only its life is checked.
 pub fn know(properties: Properties) -> Arc<Watch> {
     let watch = Arc::new(Watch::open(properties));
     table::insert(Arc::clone(&watch));
     watch
+}
+
+/// A command that is being submitted uses an allocation. What the process that has exported it does there, and when, is unknown.
+pub fn pin(watch: &Arc<Watch>) {
+    watch.pin();
+    if let Some(id) = watch.exported_as
+        && !watch.is_told.swap(true, Ordering::Relaxed)
+    {
+        let message = format!(
+            "a command uses allocation {id} of another process; the order between processes is not checked"
+        );
+        report::add(
+            Finding::here(Kind::IpcOrder, message).about(watch.base, Some(Arc::clone(watch))),
+        );
+    }
 }
 
 /// The program frees an allocation.

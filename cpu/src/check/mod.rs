@@ -8,7 +8,7 @@
 //!   memory, as they execute device code.
 //! - `uses`: what is told of a command. `commands`: what is ordered before what, from which races follow.
 //! - `poison`: bytes that were never written.
-//! - `stack`, `python`: where it happened. `finding`, `report`, `suppressions`, `file`, `say`: what is told about it, and
+//! - `stack`, `python`: where it happened. `finding`, `report`, `sarif`, `suppressions`, `file`, `say`: what is told about it, and
 //!   where. `settings`: the environment.
 //! - `hooks`: what the rest of the runtime calls.
 //!
@@ -25,6 +25,7 @@ mod poison;
 mod python;
 mod repeats;
 mod report;
+mod sarif;
 mod say;
 pub mod settings;
 mod stack;
@@ -86,6 +87,5 @@ pub fn child() {
     if is_on() {
         threads::child();
         table::child();
-        python::child();
     }
 }

@@ -1,20 +1,19 @@
 //! The Python frames of the calling thread, where the process has an interpreter.
 //!
 //! CPython's `faulthandler` writes them, as for a crash: with or without the interpreter's lock, without an allocation, and so
-//! that a signal handler can do it. It is registered for a signal that nobody sends, with a pipe as its file, and the checker calls
-//! its handler as a function. So nothing here depends on the version of Python.
+//! that a signal handler can do it. It is registered for a signal that nobody sends, and the checker calls its handler as a
+//! function. So nothing here depends on the version of Python. Each frame is nine writes; those into a file that cannot exist are
+//! kept, as Python's calls of `write` are led to a function of the checker.
 
+use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::fs::File;
-use std::io::Read;
-use std::mem;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::ops::Range;
+use std::{mem, ptr, slice};
 
-use rustix::pipe::{PipeFlags, pipe_with};
-use zeusm_process::{AtFork, ForkLock, OwnFile};
+use zeusm_process::{AtFork, ForkLock, maps};
 
 use crate::system::library::symbol;
-use crate::system::signals;
+use crate::system::{imports, signals};
 
 /// The longest text that is kept, of the innermost frames.
 pub const LONGEST: usize = 8192;
@@ -23,18 +22,62 @@ const MORE: &str = "... and frames further out";
 /// What `faulthandler` writes in that place, after 100 frames.
 const ITS_MORE: &str = "  ...";
 
+/// The file that the frames are written to: a number that no file has.
+const FILE: c_int = c_int::MAX;
+
 /// The handler that writes the frames.
 struct Writer {
     signal: c_int,
     handler: extern "C" fn(c_int),
-    input: OwnFile,
-    output: OwnFile,
+    /// The interpreter's code.
+    code: Range<usize>,
+}
+
+/// A text, and where it ends.
+struct Text<'a> {
+    bytes: &'a mut [u8],
+    length: usize,
+}
+
+thread_local! {
+    /// What the handler writes into, while it is called.
+    static TEXT: Cell<*mut Text<'static>> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// `write(2)` for Python.
+///
+/// # Safety
+/// As there.
+unsafe extern "C-unwind" fn write(file: c_int, bytes: *const c_void, length: usize) -> isize {
+    unsafe extern "C-unwind" {
+        #[link_name = "write"]
+        fn system_write(file: c_int, bytes: *const c_void, length: usize) -> isize;
+    }
+    let text = TEXT.get();
+    if file != FILE || text.is_null() {
+        // SAFETY: the caller vouches for the arguments.
+        return unsafe { system_write(file, bytes, length) };
+    }
+    // SAFETY: `dump` of this thread has the text, and the caller has the bytes.
+    let (text, bytes) = unsafe { (&mut *text, slice::from_raw_parts(bytes.cast(), length)) };
+    text.add(bytes);
+    length as isize
+}
+
+impl Text<'_> {
+    /// Adds what there is room for.
+    fn add(&mut self, bytes: &[u8]) {
+        let room = &mut self.bytes[self.length..];
+        let length = bytes.len().min(room.len());
+        room[..length].copy_from_slice(&bytes[..length]);
+        self.length += length;
+    }
 }
 
 /// A handler of a fault may take the lock: the fault is at an access to an allocation, which no code makes that holds it.
 static WRITER: ForkLock<Option<Writer>> = ForkLock::new(None);
 
-/// The writer's lock, which a fork holds so that it copies an empty pipe.
+/// The writer's lock, which a fork holds, as the handler writes for one thread at a time.
 pub fn at_fork() -> &'static dyn AtFork {
     &WRITER
 }
@@ -45,49 +88,21 @@ pub fn find() {
     if WRITER.lock().is_some() {
         return;
     }
-    let Some((input, output)) = pipe() else {
-        return;
-    };
     // SAFETY: the symbols of a process with CPython have the types of its C API, and the thread holds no lock.
-    if let Some((signal, handler)) = unsafe { register(input.as_raw_fd()) } {
-        let files = OwnFile::new(input).and_then(|input| Ok((input, OwnFile::new(output)?)));
-        *WRITER.lock() = files.ok().map(|(input, output)| Writer {
-            signal,
-            handler,
-            input,
-            output,
-        });
+    if let Some(writer) = unsafe { register() }
+        // SAFETY: the function does what `write` does, and this library stays loaded.
+        && unsafe { imports::redirect(writer.handler as usize, c"write", write as *const () as usize) }
+    {
+        *WRITER.lock() = Some(writer);
     }
 }
 
-/// Gives the child of a fork a pipe of its own.
-pub fn child() {
-    let mut writer = WRITER.lock();
-    *writer = writer.take().and_then(|mut writer| {
-        let (input, output) = pipe()?;
-        let number = writer.input.get()?.as_raw_fd();
-        // SAFETY: the number is that of the parent's pipe, which the handler writes to.
-        let is_replaced = unsafe { libc::dup3(input.as_raw_fd(), number, libc::O_CLOEXEC) } >= 0;
-        // SAFETY: the descriptor is open, and its owner finds that it is another file now.
-        let input = is_replaced.then(|| unsafe { File::from_raw_fd(number) })?;
-        writer.input = OwnFile::new(input).ok()?;
-        writer.output = OwnFile::new(output).ok()?;
-        Some(writer)
-    });
-}
-
-/// Both ends of a pipe, which neither writes nor reads wait for. Their numbers are above those of the standard streams.
-fn pipe() -> Option<(File, File)> {
-    let (output, input) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
-    Some((input.into(), output.into()))
-}
-
-/// Registers `faulthandler` for a signal that has no handler, with a file. Returns the signal and the handler.
+/// Registers `faulthandler` for a signal that has no handler.
 ///
 /// # Safety
 /// If the process has symbols of these names, they are those of CPython. The thread holds no lock that another one may wait for with
 /// the interpreter's lock.
-unsafe fn register(file: c_int) -> Option<(c_int, extern "C" fn(c_int))> {
+unsafe fn register() -> Option<Writer> {
     type Query = unsafe extern "C" fn() -> c_int;
     type Release = unsafe extern "C" fn(c_int);
     type Get = unsafe extern "C" fn() -> *mut c_void;
@@ -116,7 +131,7 @@ unsafe fn register(file: c_int) -> Option<(c_int, extern "C" fn(c_int))> {
             .find(|signal| handler(*signal) == Some(libc::SIG_DFL))?;
         // In the program's module, where it leaves no name.
         let code = format!(
-            "try: __import__('faulthandler').register({signal}, {file}, False, False)\nexcept Exception: pass"
+            "try: __import__('faulthandler').register({signal}, {FILE}, False, False)\nexcept Exception: pass"
         );
         let code = CString::new(code).ok()?;
         let state = ensure();
@@ -128,10 +143,12 @@ unsafe fn register(file: c_int) -> Option<(c_int, extern "C" fn(c_int))> {
         let action = signals::action(signal)?;
         let is_plain = action.sa_flags & libc::SA_SIGINFO == 0;
         let handler = Some(action.sa_sigaction).filter(|it| is_plain && *it != libc::SIG_DFL)?;
-        Some((
+        let mut all = maps::mappings().into_iter();
+        Some(Writer {
             signal,
-            mem::transmute::<usize, extern "C" fn(c_int)>(handler),
-        ))
+            handler: mem::transmute::<usize, extern "C" fn(c_int)>(handler),
+            code: all.find(|it| it.range.contains(&handler))?.range,
+        })
     }
 }
 
@@ -140,10 +157,13 @@ fn handler(signal: c_int) -> Option<usize> {
     signals::action(signal).map(|action| action.sa_sigaction)
 }
 
-/// Writes the frames into `text`, one a line, the innermost first, and returns the length. A signal handler can call it.
-pub fn dump(text: &mut [u8]) -> usize {
+/// Writes the frames into `text`, one a line, the innermost first, and returns the length, with the interpreter's code if there
+/// are frames. A signal handler can call it.
+pub fn dump(text: &mut [u8]) -> (usize, Range<usize>) {
     let writer = WRITER.lock();
-    writer.as_ref().map_or(0, |writer| writer.dump(text))
+    let length = writer.as_ref().map_or(0, |writer| writer.dump(text));
+    let writer = writer.as_ref().filter(|_| length > 0);
+    (length, writer.map_or(0..0, |writer| writer.code.clone()))
 }
 
 impl Writer {
@@ -152,19 +172,14 @@ impl Writer {
         if handler(self.signal) != Some(self.handler as usize) {
             return 0;
         }
-        let (Some(_), Some(mut output)) = (self.input.get(), self.output.get()) else {
-            return 0;
+        let mut text = Text {
+            bytes: text,
+            length: 0,
         };
+        TEXT.set((&raw mut text).cast());
         (self.handler)(self.signal);
-        let mut length = 0;
-        while let Ok(more @ 1..) = output.read(&mut text[length..]) {
-            length += more;
-        }
-        if length == text.len() {
-            // The rest of what does not fit.
-            while let Ok(1..) = output.read(&mut [0; 512]) {}
-        }
-        length
+        TEXT.set(ptr::null_mut());
+        text.length
     }
 }
 

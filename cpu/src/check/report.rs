@@ -4,9 +4,9 @@ use serde::Serialize;
 use zeusm_process::{AtFork, ForkLock, Local, Mutex};
 
 use super::finding::{Finding, Report};
-use super::{file, say, settings, suppressions};
+use super::{file, sarif, say, settings, suppressions};
 
-/// The most findings of a process that are reported.
+/// The most findings of a process that are reported, and the most notes.
 const MOST: usize = 100;
 
 /// What this process has found.
@@ -18,9 +18,15 @@ struct Found {
 }
 
 impl Found {
-    /// Counts a finding, if as many as can be were reported.
-    fn leaves_out(&mut self) -> bool {
-        let is_full = self.reports.len() == MOST;
+    /// How many findings were reported, or notes.
+    fn count(&self, notes: bool) -> usize {
+        let reports = self.reports.iter();
+        reports.filter(|it| it.kind.is_note() == notes).count()
+    }
+
+    /// Counts a finding or a note, if as many as can be were reported.
+    fn leaves_out(&mut self, is_note: bool) -> bool {
+        let is_full = self.count(is_note) == MOST;
         self.left_out += usize::from(is_full);
         is_full
     }
@@ -49,7 +55,11 @@ struct Document<'a> {
 /// that is reported are not resolved, which takes most of the time.
 pub fn add(finding: Finding) {
     let _adding = ADDING.lock();
-    if FOUND.get_or_default().lock().leaves_out() {
+    if FOUND
+        .get_or_default()
+        .lock()
+        .leaves_out(finding.kind.is_note())
+    {
         return;
     }
     let report = finding.resolve();
@@ -81,8 +91,13 @@ fn write(found: &Found, is_end: bool) {
         left_out: found.left_out,
         findings: &found.reports,
     };
+    let written = if path.extension().is_some_and(|it| it == "sarif") {
+        serde_json::to_vec_pretty(&sarif::document(&found.reports))
+    } else {
+        serde_json::to_vec_pretty(&document)
+    };
     let path = file::of_this_process(path);
-    let written = serde_json::to_vec_pretty(&document)
+    let written = written
         .map_err(std::io::Error::other)
         .and_then(|text| file::write(&path, &text, is_end));
     if let Err(error) = written {
@@ -97,7 +112,7 @@ fn write(found: &Found, is_end: bool) {
 pub fn finish() -> Option<i32> {
     let found = FOUND.get_or_default().lock();
     write(&found, true);
-    let count = found.reports.len();
+    let count = found.count(false);
     if count == 0 && found.left_out == 0 {
         return None;
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::ops::Range;
 
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -35,24 +36,25 @@ pub struct Stack {
 impl Stack {
     /// The calling thread's stack.
     pub fn capture() -> Self {
-        Self::of(native_frames(|_| true))
+        Self::from_frame(|_| true)
     }
 
     /// The calling thread's stack at the instruction of a fault, without the frames of its handler.
     pub fn behind(instruction: usize) -> Self {
-        let native = native_frames(|address| address == instruction);
-        if native.is_empty() {
+        let stack = Self::from_frame(|address| address == instruction);
+        if stack.native.is_empty() {
             return Self::capture();
         }
-        Self::of(native)
+        stack
     }
 
-    fn of(native: Frames) -> Self {
-        let mut python = [0; python::LONGEST];
-        let length = python::dump(&mut python);
+    /// The stack from the first native frame that `is_first` accepts on.
+    fn from_frame(is_first: impl Fn(usize) -> bool) -> Self {
+        let mut text = [0; python::LONGEST];
+        let (length, interpreter) = python::dump(&mut text);
         Self {
-            native,
-            python: python[..length].into(),
+            native: native_frames(is_first, &interpreter),
+            python: text[..length].into(),
         }
     }
 
@@ -79,9 +81,10 @@ impl Stack {
     }
 }
 
-/// The return addresses of the calling thread, from the first that `is_first` accepts on. Takes the dynamic loader's lock at most,
-/// so a handler of a synchronous fault can call it.
-fn native_frames(is_first: impl Fn(usize) -> bool) -> Frames {
+/// The return addresses of the calling thread, from the first that `is_first` accepts on, to the first that is the `interpreter`'s,
+/// whose own calls tell less than Python's frames. Takes the dynamic loader's lock at most, so a handler of a synchronous fault can
+/// call it.
+fn native_frames(is_first: impl Fn(usize) -> bool, interpreter: &Range<usize>) -> Frames {
     let mut frames = Frames::new();
     // SAFETY: the unwinder that this calls is thread-safe; the lock that `trace` takes serves resolving, which this does
     // not do.
@@ -91,7 +94,8 @@ fn native_frames(is_first: impl Fn(usize) -> bool) -> Frames {
             if !frames.is_empty() || is_first(address) {
                 frames.push(address);
             }
-            frames.len() < DEEPEST
+            let is_end = frames.len() > 1 && interpreter.contains(&address);
+            frames.len() < DEEPEST && !is_end
         });
     }
     frames

@@ -4,12 +4,14 @@
 //! admits, and they are closed again when no command uses the allocation any more.
 
 use std::ops::{Deref, Range};
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 use zeusm_process::{AtFork, ForkLock, Lazy, Mutex, MutexGuard, RwLockReadGuard};
 
 use super::stack::Stack;
+use crate::system::PAGE;
 
 /// The properties of an allocation, with inaccessible guard pages around it.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct Properties {
     pub pages: Range<usize>,
     /// Whether the host may access it.
     pub host: bool,
+    /// Of memory that another process has exported: its id there.
+    pub exported_as: Option<u64>,
 }
 
 impl Properties {
@@ -47,6 +51,8 @@ pub struct Watch {
     pub allocated: Stack,
     /// Where it was freed.
     pub freed: Lazy<Stack>,
+    /// Whether it was told that the order with the process that has exported it is not checked.
+    pub is_told: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -74,6 +80,10 @@ struct State {
     breached: bool,
     /// Whether pages that such an access has opened stay open until the next call.
     left: bool,
+    /// Whether its pages were ever open, and so the bytes beside it are filled.
+    filled: bool,
+    /// The first byte beside it that was overwritten.
+    damaged: Option<usize>,
 }
 
 /// Threads that change a watch share it. A fork holds it alone, so that its child finds all watches unlocked, and the
@@ -118,14 +128,14 @@ impl Watch {
     /// `None` if the system does not open them, as the process has too many mappings.
     pub fn new(properties: Properties, pattern: Option<u64>) -> Option<Self> {
         let watch = Self::with(properties, State::default());
-        // Pages of the device that need no filling stay as they are, which saves system calls.
-        if watch.host || watch.is_padded() || pattern.is_some() {
+        // Pages of the device stay as they are until its first access, which saves system calls.
+        if watch.host || pattern.is_some() {
             let (_shared, mut state) = watch.change();
             state.open(&watch);
             if !state.open {
                 return None;
             }
-            watch.fill(pattern);
+            pattern.inspect(|pattern| watch.fill(*pattern));
             state.settle(&watch);
         }
         Some(watch)
@@ -146,6 +156,7 @@ impl Watch {
             properties,
             allocated: Stack::capture(),
             freed: Lazy::new(),
+            is_told: AtomicBool::new(false),
             state: Mutex::new(state),
         }
     }
@@ -159,9 +170,9 @@ impl Watch {
     pub fn access(&self, address: usize, by_device: bool) -> Access {
         let (_shared, mut state) = self.change();
         if !self.pages.contains(&address) {
-            let page = address / crate::system::PAGE * crate::system::PAGE;
+            let page = address / PAGE * PAGE;
             state.breached = true;
-            return if !open(page..page + crate::system::PAGE) {
+            return if !open(page..page + PAGE) {
                 Access::Refused
             } else if state.buried {
                 Access::Freed
@@ -223,8 +234,7 @@ impl Watch {
         if !self.host || state.released || state.buried {
             return false;
         }
-        close(self.pages.clone());
-        state.open = false;
+        state.close(self);
         !std::mem::replace(&mut state.restricted, true)
     }
 
@@ -249,8 +259,7 @@ impl Watch {
         if self.host && !state.buried {
             state.open(self);
         } else {
-            close(self.pages.clone());
-            state.open = false;
+            state.close(self);
         }
     }
 
@@ -291,56 +300,28 @@ impl Watch {
     /// address of a byte beside the allocation that was overwritten.
     pub fn bury(&self) -> Option<usize> {
         let (_shared, mut state) = self.change();
-        let damaged = self.empty(&mut state);
+        state.compare(self);
         if state.breached {
-            close(self.whole.clone());
+            empty(self.whole.clone());
+        } else if state.filled {
+            empty(self.pages.clone());
         }
         (state.buried, state.open) = (true, false);
-        damaged
+        state.damaged
     }
 
-    /// Looks at the bytes beside the allocation, and gives its memory back to the system.
-    fn empty(&self, state: &mut State) -> Option<usize> {
+    /// The bytes of its pages that are not part of it.
+    fn padding(&self) -> [Range<usize>; 2] {
         let end = self.base + self.size;
-        let mut around = (end..self.pages.end).chain(self.pages.start..self.base);
-        if self.is_padded() && !state.open {
-            state.open(self);
-        }
-        if self.is_padded() && !state.open {
-            return None;
-        }
-        // SAFETY: the pages are accessible, and no longer in use.
-        let damaged = around.find(|address| unsafe { *(*address as *const u8) } != PADDING);
-        if state.open {
-            close(self.pages.clone());
-        }
-        let start = self.pages.start as *mut _;
-        // SAFETY: the pages are a mapping of ours, whose bytes are not needed any more.
-        let _ = unsafe { madvise(start, self.pages.len(), Advice::LinuxDontNeed) };
-        damaged
+        [end..self.pages.end, self.pages.start..self.base]
     }
 
-    /// Whether its pages have bytes that are not part of it.
-    fn is_padded(&self) -> bool {
-        self.pages.len() > self.size
-    }
-
-    /// Fills the bytes around the allocation, and the allocation itself if that is wanted.
-    fn fill(&self, pattern: Option<u64>) {
-        let end = self.base + self.size;
+    /// Fills the allocation.
+    fn fill(&self, pattern: u64) {
+        let words = self.base as *mut u64;
         // SAFETY: the pages are accessible mappings of ours, which no one has used yet; the allocation is aligned to more
         // than a word.
-        unsafe {
-            let around = |from: usize, to: usize| {
-                std::ptr::write_bytes(from as *mut u8, PADDING, to - from);
-            };
-            around(self.pages.start, self.base);
-            around(end, self.pages.end);
-            if let Some(pattern) = pattern {
-                let words = self.base as *mut u64;
-                (0..self.size / size_of::<u64>()).for_each(|index| words.add(index).write(pattern));
-            }
-        }
+        (0..self.size / size_of::<u64>()).for_each(|at| unsafe { words.add(at).write(pattern) });
     }
 
     /// How far `address` is from the allocation: negative before it, 0 inside.
@@ -357,18 +338,51 @@ impl Watch {
 }
 
 impl State {
-    /// Opens the pages, unless the system refuses.
+    /// Opens the pages, unless the system refuses. The first time, the bytes beside the allocation are filled.
     fn open(&mut self, watch: &Watch) {
         self.open = open(watch.pages.clone());
+        if self.open && !self.filled {
+            for around in watch.padding() {
+                // SAFETY: the pages are accessible mappings of ours, and no one but a wrong program writes there.
+                unsafe { (around.start as *mut u8).write_bytes(PADDING, around.len()) };
+            }
+            self.filled = true;
+        }
+    }
+
+    /// Closes the pages.
+    fn close(&mut self, watch: &Watch) {
+        self.compare(watch);
+        close(watch.pages.clone());
+        self.open = false;
     }
 
     /// Closes the pages, unless the host may access them.
     fn close_own(&mut self, watch: &Watch) {
         let is_kept_out = !watch.host && !self.released;
         if is_kept_out || self.restricted || self.buried {
-            close(watch.pages.clone());
-            self.open = false;
+            self.close(watch);
         }
+    }
+
+    /// Looks for damage beside the allocation, before its pages are closed.
+    fn compare(&mut self, watch: &Watch) {
+        const EXPECTED: [u8; PAGE] = [PADDING; PAGE];
+        if !self.open || self.buried || self.damaged.is_some() {
+            return;
+        }
+        self.damaged = watch.padding().into_iter().find_map(|around| {
+            // SAFETY: the pages are accessible, and mappings of ours.
+            let found = unsafe { slice::from_raw_parts(around.start as *const u8, around.len()) };
+            let is_whole = EXPECTED.get(..found.len()) == Some(found);
+            let mut at = found.iter();
+            if is_whole {
+                None
+            } else {
+                at.position(|it| *it != PADDING)
+            }
+            .map(|at| around.start + at)
+        });
     }
 
     fn settle(&mut self, watch: &Watch) {
@@ -386,6 +400,21 @@ fn open(range: Range<usize>) -> bool {
 /// If this fails (too many mappings), the checker misses an access.
 fn close(range: Range<usize>) {
     protect(range, MprotectFlags::empty());
+}
+
+/// Makes the pages inaccessible, and gives their memory back to the system.
+fn empty(range: Range<usize>) {
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+    // SAFETY: callers pass pages of a watched allocation that is freed, whose bytes are not needed any more. If this fails (too many
+    // mappings), the checker misses an access.
+    let _ = unsafe {
+        mmap_anonymous(
+            range.start as *mut _,
+            range.len(),
+            ProtFlags::empty(),
+            flags,
+        )
+    };
 }
 
 fn protect(range: Range<usize>, protection: MprotectFlags) -> bool {

@@ -8,10 +8,10 @@ use level_zero_sys as sys;
 use rustix::mm::{MsyncFlags, msync};
 
 use super::allocation::{Allocation, Request, next_id};
-use super::backing::{Backing, Record};
+use super::backing::{Backing, Record, exports};
 use super::share::Reserved;
 use super::{accounting, map};
-use crate::check::Properties;
+use crate::check::{self, Properties};
 use crate::system::PAGE;
 
 /// Allocates memory and returns the address of its first byte, or `None` when the machine has not enough.
@@ -20,7 +20,7 @@ pub fn allocate(request: &Request) -> Option<usize> {
     let bytes = request.size.checked_next_multiple_of(PAGE)?;
     let reserved = accounting::reserve(bytes, request.share)?;
     let backing = Backing::new(request.size, request.alignment, request.exportable)?;
-    insert(backing, Some(reserved), request)
+    insert(backing, Some(reserved), request, None)
 }
 
 /// Maps another process's allocation, which `record` describes and `file` holds, for the device with this handle. Returns
@@ -41,14 +41,15 @@ pub fn import(file: &File, record: &Record, context: u64, device: u64) -> Option
         share: None,
         exportable: false,
     };
-    insert(backing, None, &request)
+    let exported_as = (check::is_on() && !exports::has(file)).then_some(record.id);
+    insert(backing, None, &request, exported_as)
 }
 
 /// Maps the beginning of a file that is not of this runtime as the memory that `request` describes. Returns the address of
 /// its first byte, or `None` when the file is shorter or the system refuses.
 pub fn import_file(file: &File, request: &Request) -> Option<usize> {
     let backing = Backing::external(file, request.size, request.alignment)?;
-    insert(backing, None, request)
+    insert(backing, None, request, None)
 }
 
 /// Takes pages of the program, which it keeps mapped until they are freed, as the memory that `request` describes. Returns the
@@ -59,11 +60,16 @@ pub fn adopt(pages: Range<usize>, request: &Request) -> Option<usize> {
     if map::overlaps(&pages) {
         return None;
     }
-    insert(Backing::of_program(pages), None, request)
+    insert(Backing::of_program(pages), None, request, None)
 }
 
-/// Enters the allocation; `None` when the checker cannot watch it.
-fn insert(mut backing: Backing, reserved: Option<Reserved>, request: &Request) -> Option<usize> {
+/// Enters the allocation, which has that id in the process that has exported it; `None` when the checker cannot watch it.
+fn insert(
+    mut backing: Backing,
+    reserved: Option<Reserved>,
+    request: &Request,
+    exported_as: Option<u64>,
+) -> Option<usize> {
     let id = next_id();
     let is_watched = backing.watch(|base, whole, pages| Properties {
         id,
@@ -78,6 +84,7 @@ fn insert(mut backing: Backing, reserved: Option<Reserved>, request: &Request) -
         whole,
         pages,
         host: request.host_access,
+        exported_as,
     });
     if !is_watched {
         return None;

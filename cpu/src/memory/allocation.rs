@@ -11,7 +11,7 @@ use super::indirect::{self, Indirect};
 use super::pins::PinCount;
 use super::share::{Reserved, Share};
 use crate::abi::result::ZeResult;
-use crate::check::Watch;
+use crate::check::{self, Watch};
 
 /// The properties of a new allocation.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +164,7 @@ impl Pin {
     pub fn new(allocation: Arc<Allocation>) -> Self {
         let generation = allocation.pins.pin();
         if let Some(watch) = allocation.watched() {
-            watch.pin();
+            check::pin(watch);
         }
         Self::Allocation(AllocationPin {
             allocation,

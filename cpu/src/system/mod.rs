@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod environment;
+pub mod imports;
 pub mod interrupt;
 pub mod library;
 pub mod memory;

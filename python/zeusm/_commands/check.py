@@ -29,7 +29,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="print all frames of the stacks, also those of installed packages and of compiled functions",
     )
     parser.add_argument(
-        "--report", metavar="PATH", help="write the report there, as JSON; %%p is the process id"
+        "--report",
+        metavar="PATH",
+        help="write the report there, as JSON, or as SARIF if it ends in .sarif; %%p is the process id",
     )
     parser.add_argument(
         "--suppressions",

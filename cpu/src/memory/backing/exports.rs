@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::mem;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -162,6 +162,17 @@ impl InFiles {
         }
         true
     }
+}
+
+/// Whether it is a file of this process's memory.
+pub fn has(file: &File) -> bool {
+    let inode = file.metadata().map_or(0, |about| about.ino());
+    let all = EXPORTS.lock();
+    let mut own = all
+        .files
+        .iter()
+        .filter(|((_, made_in), _)| *made_in == generation());
+    own.any(|(_, it)| it.file.file().inode == inode)
 }
 
 /// Writes the record behind `length` bytes of pages. What is between it and the allocation becomes 0, as pages may have the bytes

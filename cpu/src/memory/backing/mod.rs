@@ -200,9 +200,9 @@ impl Backing {
             let pages = start + self.pages.start..start + self.pages.end;
             let whole = start..start + mapping.length();
             self.watch = check::watch(properties(self.address(), whole, pages));
-        } else if self.form == Form::Program && check::is_on() {
-            let pages = self.pages.clone();
-            let first = pages.start;
+        } else if matches!(self.form, Form::Program | Form::Import) && check::is_on() {
+            let first = self.address();
+            let pages = first..first + self.pages.len();
             // Other memory of the program beside it is not taken for a part of it.
             self.watch = Some(check::know(properties(first, first..first, pages)));
         }
