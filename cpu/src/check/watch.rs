@@ -106,6 +106,9 @@ pub fn take_followed() -> bool {
 /// The bytes of an allocation's pages that are not part of it.
 const PADDING: u8 = 0xb7;
 
+/// The most bytes of a freed allocation that stay in memory as long as its addresses, which saves system calls.
+const KEPT: usize = 4 * PAGE;
+
 /// What an access is to an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
@@ -296,15 +299,17 @@ impl Watch {
         state.released
     }
 
-    /// Closes it for all, after it was freed. Its memory goes back to the system, its addresses stay taken. Returns the
-    /// address of a byte beside the allocation that was overwritten.
+    /// Closes it for all, after it was freed. Its memory goes back to the system, unless it is little, and its addresses stay taken.
+    /// Returns the address of a byte beside the allocation that was overwritten.
     pub fn bury(&self) -> Option<usize> {
         let (_shared, mut state) = self.change();
         state.compare(self);
         if state.breached {
             empty(self.whole.clone());
-        } else if state.filled {
+        } else if state.filled && self.pages.len() > KEPT {
             empty(self.pages.clone());
+        } else if state.open {
+            close(self.pages.clone());
         }
         (state.buried, state.open) = (true, false);
         state.damaged
