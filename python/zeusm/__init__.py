@@ -7,6 +7,7 @@ runtime then lists as ``level_zero:gpu:0``.
 import os as _os
 import sys as _sys
 
+from zeusm import memory as memory
 from zeusm._pickling import _array_from_pickle as _array_from_pickle
 from zeusm._zeusm import (
     _C_API,

@@ -109,6 +109,10 @@ def test_an_import_without_file_descriptors_is_not_remembered(fresh):
     """)
 
 
+def test_the_module_memory_is_there_as_that_of_dpctl(fresh):
+    fresh("import zeusm; assert zeusm.memory.MemoryUSMHost(64).nbytes == 64")
+
+
 def test_slow_modules_of_the_standard_library_are_not_imported(fresh):
     slow = {"collections", "dataclasses", "enum", "functools", "json", "re", "threading", "typing"}
     slow |= {"__future__"}
