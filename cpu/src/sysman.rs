@@ -12,7 +12,6 @@ use crate::abi::arguments::text;
 use crate::abi::entry::{Out, Room};
 use crate::abi::result::{ZeResult, ensure};
 use crate::driver::Driver;
-use crate::memory::{Share, accounting};
 use crate::{device, init};
 
 /// What is not known of the memory bus.
@@ -105,8 +104,7 @@ pub fn memory_state(
     expect_descriptor()?;
     state.health = sys::ZES_MEM_HEALTH_UNKNOWN;
     state.size = device.memory;
-    let share = device.share.map_or(state.size, Share::free);
-    state.free = accounting::free().min(share).min(state.size);
+    state.free = device.free_memory();
     Ok(())
 }
 

@@ -181,6 +181,29 @@ structures! {
         mode: u32,
     }
 
+    /// Lifts the limits of an allocation (1.17).
+    pub struct ze_relaxed_allocation_limits_ext_desc_t: ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXT_DESC = ze_structure_type_t(0x10016), *const {
+        flags: u32,
+    }
+
+    /// How much of a device's memory can be allocated now (1.15).
+    pub struct ze_device_usablemem_size_ext_properties_t: ZE_STRUCTURE_TYPE_DEVICE_USABLEMEM_SIZE_EXT_PROPERTIES = ze_structure_type_t(0x20041), *mut {
+        currUsableMemSize: u64,
+    }
+
+    /// The length of a cache's line, in bytes (1.13).
+    pub struct ze_device_cache_line_size_ext_t: ZE_STRUCTURE_TYPE_DEVICE_CACHELINE_SIZE_EXT = ze_structure_type_t(0x20028), *const {
+        cacheLineSize: usize,
+    }
+
+    /// An allocation that a kernel uses, and by which argument (1.14).
+    pub struct ze_kernel_allocation_exp_properties_t: ZE_STRUCTURE_TYPE_KERNEL_ALLOCATION_PROPERTIES = ze_structure_type_t(0x20039), *mut {
+        base: u64,
+        size: usize,
+        type_: ze_memory_type_t,
+        argIndex: u32,
+    }
+
     /// What a device can change of mutable lists (1.9).
     pub struct ze_mutable_command_list_exp_properties_t: ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES = ze_structure_type_t(0x20015), *mut {
         mutableCommandListFlags: u32,

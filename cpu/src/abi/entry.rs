@@ -222,13 +222,13 @@ impl<'a, T> Room<'a, T> {
     }
 
     /// The structures to fill, whose heads the caller has filled.
-    pub fn structures(self, total: usize) -> ZeResult<&'a mut [T]>
+    pub fn structures(self, total: usize) -> ZeResult<impl Iterator<Item = Out<'a, T>>>
     where
         T: Structure,
     {
         let places = self.places(total)?;
         places.iter().try_for_each(check_type)?;
-        Ok(places)
+        Ok(places.iter_mut().map(Out))
     }
 }
 

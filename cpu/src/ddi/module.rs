@@ -1,5 +1,8 @@
 //! Modules and kernels.
 
+use level_zero_sys::extensions::ze_kernel_allocation_exp_properties_t;
+use level_zero_sys::*;
+
 use crate::ddi::declare::functions;
 use crate::handle::destroy;
 use crate::kernel::{self as kernels, Kernel};
@@ -31,6 +34,7 @@ functions! {
     zeKernelGetProperties => kernels::kernel_properties;
     zeKernelGetName => kernels::name;
 
+    zeKernelGetAllocationPropertiesExp => kernels::allocations;
     zeKernelSetGlobalOffsetExp => kernels::set_offset;
     zeKernelSchedulingHintExp => kernels::set_scheduling_hint;
 }

@@ -126,7 +126,7 @@ pub fn vector_width(
     _: &'static Device,
     properties: Room<'_, extensions::ze_device_vector_width_properties_ext_t>,
 ) -> ZeResult {
-    for properties in properties.structures(1)? {
+    for mut properties in properties.structures(1)? {
         let bytes = processor::vector_bytes();
         *properties = extensions::ze_device_vector_width_properties_ext_t {
             stype: properties.stype,

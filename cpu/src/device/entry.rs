@@ -1,6 +1,7 @@
 //! The entry points that list devices, tell which are peers, and those of few properties.
 
 use level_zero_sys as sys;
+use level_zero_sys::ze_device_p2p_bandwidth_exp_properties_t as Bandwidth;
 
 use super::list::{self, Device};
 use crate::abi::entry::{Out, Room};
@@ -40,7 +41,7 @@ pub fn global_timestamps(_: &'static Device, host: &mut u64, on_device: &mut u64
     Ok(())
 }
 
-/// `zeDeviceGetP2PProperties`.
+/// `zeDeviceGetP2PProperties`: devices are connected by the machine's memory, whose bandwidth and latency are unknown.
 pub fn p2p(
     device: &'static Device,
     peer: &'static Device,
@@ -51,6 +52,14 @@ pub fn p2p(
     } else {
         0
     };
+    if let Some(bandwidth) = properties.extension::<Bandwidth>() {
+        bandwidth.logicalBandwidth = 0;
+        bandwidth.physicalBandwidth = 0;
+        bandwidth.bandwidthUnit = sys::ZE_BANDWIDTH_UNIT_UNKNOWN;
+        bandwidth.logicalLatency = 0;
+        bandwidth.physicalLatency = 0;
+        bandwidth.latencyUnit = sys::ZE_LATENCY_UNIT_UNKNOWN;
+    }
     Ok(())
 }
 

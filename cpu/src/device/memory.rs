@@ -1,15 +1,25 @@
 //! The device's memory, which is its share of the machine's, and caches.
 
 use level_zero_sys as sys;
+use level_zero_sys::extensions::ze_device_cache_line_size_ext_t as CacheLine;
 
 use super::list::{Device, is_discrete};
 use crate::abi::arguments::text;
 use crate::abi::entry::{Out, Room};
 use crate::abi::result::{ZeResult, ensure};
-use crate::{memory, system};
+use crate::memory::{self, Share, accounting};
+use crate::system;
 
 /// The width in bits of a memory channel, the least that the bus has.
 const CHANNEL: u32 = 64;
+
+impl Device {
+    /// How much of its memory can be allocated now.
+    pub fn free_memory(&self) -> u64 {
+        let share = self.share.map_or(self.memory, Share::free);
+        accounting::free().min(share).min(self.memory)
+    }
+}
 
 /// `zeDeviceGetMemoryProperties`: one memory. The system reports neither its clock, which is 0, nor how many channels the bus
 /// has.
@@ -17,7 +27,7 @@ pub fn memory(
     device: &'static Device,
     properties: Room<'_, sys::ze_device_memory_properties_t>,
 ) -> ZeResult {
-    for properties in properties.structures(1)? {
+    for mut properties in properties.structures(1)? {
         properties.flags = 0;
         properties.maxClockRate = 0;
         properties.maxBusWidth = CHANNEL;
@@ -56,9 +66,12 @@ pub fn cache(
     _: &'static Device,
     properties: Room<'_, sys::ze_device_cache_properties_t>,
 ) -> ZeResult {
-    for properties in properties.structures(1)? {
+    for mut properties in properties.structures(1)? {
         properties.flags = 0;
         properties.cacheSize = system::processor::cache();
+        if let Some(line) = properties.extension::<CacheLine>() {
+            line.cacheLineSize = system::processor::cache_line();
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use level_zero_sys as sys;
 use level_zero_sys::extensions::{
     self, ze_device_readonly_memory_ext_properties_t as ReadOnlyMemory,
+    ze_device_usablemem_size_ext_properties_t as UsableMemory,
     ze_mutable_command_list_exp_properties_t as MutableLists,
     ze_record_replay_graph_ext_properties_t as Graphs,
 };
@@ -64,6 +65,9 @@ pub fn device_properties(
     if let Some(mutable) = properties.extension::<MutableLists>() {
         mutable.mutableCommandListFlags = 0;
         mutable.mutableCommandFlags = MUTABLE_FLAGS;
+    }
+    if let Some(usable) = properties.extension::<UsableMemory>() {
+        usable.currUsableMemSize = device.free_memory();
     }
     if let Some(graphs) = properties.extension::<Graphs>() {
         graphs.graphFlags = extensions::ZE_RECORD_REPLAY_GRAPH_EXT_FLAG_IMMUTABLE_GRAPH;

@@ -61,16 +61,20 @@ impl QueueGroup {
     }
 }
 
-/// `zeDeviceGetCommandQueueGroupProperties`.
+/// `zeDeviceGetCommandQueueGroupProperties`. What copies reach depends on the machine, so that their bandwidth is unknown.
 pub fn queue_groups(
     _: &'static Device,
     properties: Room<'_, sys::ze_command_queue_group_properties_t>,
 ) -> ZeResult {
     let places = properties.structures(QueueGroup::ALL.len())?;
-    for (properties, group) in places.iter_mut().zip(QueueGroup::ALL) {
+    for (mut properties, group) in places.zip(QueueGroup::ALL) {
         properties.flags = group.flags();
         properties.maxMemoryFillPatternSize = MAX_FILL_PATTERN;
         properties.numQueues = group.queues();
+        if let Some(bandwidth) = properties.extension::<sys::ze_copy_bandwidth_exp_properties_t>() {
+            bandwidth.copyBandwidth = 0;
+            bandwidth.copyBandwidthUnit = sys::ZE_BANDWIDTH_UNIT_UNKNOWN;
+        }
     }
     Ok(())
 }

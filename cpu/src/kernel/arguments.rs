@@ -11,7 +11,7 @@ use crate::abi::result::{ZeResult, described, ensure};
 use crate::abi::strictness::is_strict;
 use crate::handle::{Object, resolve};
 use crate::images::Image;
-use crate::memory::Span;
+use crate::memory::{Pin, Span};
 use crate::opencl::{ImageKind, Sampler, Value};
 use crate::spirv::{self, Argument};
 
@@ -79,6 +79,21 @@ impl Arguments {
         let mut spans = spans.collect::<ZeResult<SmallVec<[Span; 4]>>>()?;
         Span::note_ends(&mut spans);
         Ok(spans)
+    }
+
+    /// The allocations that the values refer to, each with the number of its argument.
+    pub fn allocations(&self) -> Vec<(u32, Pin)> {
+        let found = (0..).zip(&self.0).filter_map(|(index, stored)| {
+            let span = match stored {
+                Some(Stored::Pointer(address)) => Span::new(*address, 0).ok()?,
+                Some(Stored::Image(image)) => image.pixels.clone(),
+                _ => return None,
+            };
+            Some((index, span.pin().ok()??))
+        });
+        found
+            .filter(|(_, pin)| pin.allocation().is_some())
+            .collect()
     }
 
     /// Sets one argument of `kernel`; without a size, the module determines it.

@@ -14,5 +14,5 @@ pub use entry::{
 pub use group::{
     COOPERATIVE_GROUPS, set_group_size, set_offset, suggest_cooperative_groups, suggest_group_size,
 };
-pub use query::{name, properties as kernel_properties, source_attributes};
+pub use query::{allocations, name, properties as kernel_properties, source_attributes};
 pub use state::Kernel;

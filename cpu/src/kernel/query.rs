@@ -4,11 +4,14 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use level_zero_sys::extensions::ze_kernel_max_group_size_properties_ext_t as MaxGroupSize;
+use level_zero_sys::extensions::{
+    ze_kernel_allocation_exp_properties_t as Allocation,
+    ze_kernel_max_group_size_properties_ext_t as MaxGroupSize,
+};
 use level_zero_sys::ze_kernel_preferred_group_size_properties_t as PreferredGroupSize;
 
 use super::state::Kernel;
-use crate::abi::entry::{Bytes, Out, check};
+use crate::abi::entry::{Bytes, Out, Room, check};
 use crate::abi::result::{ZeResult, ensure};
 
 /// `zeKernelGetProperties`.
@@ -39,6 +42,22 @@ pub fn properties(
     }
     if let Some(most) = properties.extension::<MaxGroupSize>() {
         most.maxGroupSize = number(kernel.limits.max_group_size);
+    }
+    Ok(())
+}
+
+/// `zeKernelGetAllocationPropertiesExp`: the allocations of the arguments that are set. Kernels have no other ones.
+pub fn allocations(kernel: Arc<Kernel>, properties: Room<'_, Allocation>) -> ZeResult {
+    let found = kernel.launch_state().0.allocations();
+    let places = properties.structures(found.len())?;
+    for (mut properties, (index, pin)) in places.zip(found) {
+        let Some(allocation) = pin.allocation() else {
+            continue;
+        };
+        properties.base = allocation.bytes().start as u64;
+        properties.size = allocation.request.size;
+        properties.type_ = allocation.request.kind;
+        properties.argIndex = index;
     }
     Ok(())
 }

@@ -131,11 +131,29 @@ impl Launch {
         if self.is_empty() {
             return Ok(None);
         }
-        let values = self.values()?;
+        self.enqueue_as(&self.kernel, &self.values()?, queue)
+            .map(Some)
+    }
+
+    /// A kernel object that has its arguments.
+    pub(super) fn prepared(&self) -> Option<opencl::Kernel> {
+        self.kernel.with_values(&self.values().ok()?).ok()
+    }
+
+    /// Enqueues it as a launch of `kernel`, with those arguments that the kernel does not have yet.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_UNKNOWN` when OpenCL refuses it.
+    pub(super) fn enqueue_as(
+        &self,
+        kernel: &opencl::Kernel,
+        values: &[Value<'_>],
+        queue: &Queue,
+    ) -> ZeResult<opencl::Event> {
         stack::reserve(self.stack_size);
         // SAFETY: the command's pins keep the memory of the arguments alive; the caller vouches for other memory.
-        let event = unsafe { self.kernel.enqueue(queue, &self.range, &values) };
-        event.map(Some).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
+        let event = unsafe { kernel.enqueue(queue, &self.range, values) };
+        event.map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)
     }
 
     /// The values of its arguments.

@@ -9,7 +9,7 @@ use crate::abi::result::ZeResult;
 use crate::check::Uses;
 use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::memory::{Pin, Span};
-use crate::opencl::Queue;
+use crate::opencl::{self, Queue};
 
 impl Operation for Launch {
     fn kind(&self) -> Kind {
@@ -46,15 +46,15 @@ impl Operation for Launch {
     }
 }
 
-/// Launches, with their memory, so that each place is pinned once.
+/// Launches, each with a kernel object that has its arguments, and their memory, of which each place is pinned once.
 pub struct Sequence {
-    launches: Vec<Launch>,
+    launches: Vec<(Launch, opencl::Kernel)>,
     memory: Vec<Span>,
     is_indirect: bool,
 }
 
 impl Sequence {
-    /// `first` and then `next`, if they are launches, too.
+    /// `first` and then `next`, if they are launches, too, and OpenCL makes the kernel objects.
     pub fn new(first: &Launch, next: &[Arc<dyn Operation>]) -> Option<Self> {
         let next = next.iter().map(|operation| {
             let operation: &dyn Any = &**operation;
@@ -62,6 +62,10 @@ impl Sequence {
         });
         let launches = [Some(first)].into_iter().chain(next);
         let launches: Vec<Launch> = launches.map(|it| it.cloned()).collect::<Option<_>>()?;
+        let kernels: Vec<_> = launches
+            .iter()
+            .map(Launch::prepared)
+            .collect::<Option<_>>()?;
         let mut memory = Vec::<Span>::new();
         for span in launches.iter().flat_map(|launch| &launch.memory) {
             if !memory.iter().any(|known| known.is_same(span)) {
@@ -71,7 +75,7 @@ impl Sequence {
         Some(Self {
             memory,
             is_indirect: launches.iter().any(|launch| launch.is_indirect),
-            launches,
+            launches: launches.into_iter().zip(kernels).collect(),
         })
     }
 }
@@ -99,7 +103,9 @@ impl Operation for Sequence {
         let launches = self.launches.iter();
         enqueue(
             queue,
-            launches.map(|launch| |queue: &Queue| launch.enqueue_to(queue)),
+            launches.map(|(launch, kernel)| {
+                |queue: &Queue| launch.enqueue_as(kernel, &[], queue).map(Some)
+            }),
         )
     }
 }

@@ -104,6 +104,7 @@ functions! {
     clGetProgramBuildInfo: clGetProgramBuildInfo_t,
     clReleaseProgram: clReleaseProgram_t,
     clCreateKernel: clCreateKernel_t,
+    clCloneKernel: clCloneKernel_t,
     clSetKernelArg: clSetKernelArg_t,
     clSetKernelExecInfo: clSetKernelExecInfo_t,
     clGetKernelWorkGroupInfo: clGetKernelWorkGroupInfo_t,

@@ -88,22 +88,45 @@ impl Kernel {
         // SAFETY: it was created just now.
         let kernel =
             unsafe { Owned::made("clCreateKernel", raw, code, runtime.api.clReleaseKernel) }?;
+        Ok(Self::of(runtime, kernel))
+    }
+
+    /// A kernel object of its own, which has these values.
+    ///
+    /// # Errors
+    /// When OpenCL refuses a value.
+    pub fn with_values(&self, values: &[Value]) -> Result<Self, Error> {
+        let _call = Call::begin()?;
+        let (api, mut code) = (&self.runtime.api, 0);
+        let kernel = self.kernel.lock();
+        // SAFETY: the kernel is alive, and no other thread changes its arguments.
+        let raw = unsafe { (api.clCloneKernel)(kernel.raw, &raw mut code) };
+        // SAFETY: it was created just now.
+        let made = unsafe { Owned::made("clCloneKernel", raw, code, api.clReleaseKernel) }?;
+        drop(kernel);
+        let made = Self::of(self.runtime, made);
+        made.preset(values)?;
+        Ok(made)
+    }
+
+    /// A new kernel object.
+    fn of(runtime: &'static Runtime, kernel: Owned<cl_kernel>) -> Self {
         let system = cl::CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM;
         let yes: cl::cl_bool = cl::CL_TRUE;
         // Pointers inside structures may refer to any memory. A runtime that always allows it may reject the setting,
         // so an error does not matter. SAFETY: the value is one cl_bool, read during the call.
         unsafe {
             (runtime.api.clSetKernelExecInfo)(
-                raw,
+                kernel.raw,
                 system,
                 size_of_val(&yes),
                 (&raw const yes).cast(),
             )
         };
-        Ok(Self {
+        Self {
             runtime,
             kernel: Mutex::new(kernel),
-        })
+        }
     }
 
     /// The properties of the compiled kernel; none when the process exits.
@@ -191,7 +214,7 @@ impl Kernel {
         (code == cl::CL_SUCCESS).then_some(group)
     }
 
-    /// Sets every argument and enqueues a launch to `queue`.
+    /// Sets every argument that has a value here, and enqueues a launch to `queue`.
     ///
     /// # Errors
     /// When OpenCL refuses an argument or the range.

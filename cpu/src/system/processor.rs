@@ -32,6 +32,13 @@ pub fn megahertz() -> u32 {
     })
 }
 
+/// Length in bytes of a line of the data cache; 0 where the system does not tell.
+pub fn cache_line() -> usize {
+    // SAFETY: the call has no preconditions.
+    let length = unsafe { libc::sysconf(libc::_SC_LEVEL1_DCACHE_LINESIZE) };
+    usize::try_from(length).unwrap_or(0)
+}
+
 /// Size in bytes of the largest cache.
 pub fn cache() -> usize {
     static CACHE: Lazy<usize> = Lazy::new();

@@ -5,7 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use level_zero_sys::extensions::ze_external_memmap_sysmem_ext_desc_t as SystemMemory;
+use level_zero_sys::extensions::{
+    ze_external_memmap_sysmem_ext_desc_t as SystemMemory,
+    ze_relaxed_allocation_limits_ext_desc_t as RelaxedLimits,
+};
 use zeusm_process::duplicate;
 
 use crate::abi::arguments::{Link, check_flags};
@@ -98,15 +101,22 @@ impl Extras {
             } else if let Some(memory) = link.input::<SystemMemory>() {
                 extras.adopts = Some(pages_of(memory)?);
             } else {
-                let limits = link.input::<sys::ze_relaxed_allocation_limits_exp_desc_t>();
-                let limits = limits.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
+                let flags = relaxed_limits(&link);
+                let flags = flags.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
                 let lifts = sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0;
-                check_flags(limits.flags, lifts)?;
-                extras.relaxed |= limits.flags & lifts != 0;
+                check_flags(flags, lifts)?;
+                extras.relaxed |= flags & lifts != 0;
             }
         }
         Ok(extras)
     }
+}
+
+/// The flags of a structure that lifts limits: of the extension, or of the experimental one before it, with the same flags.
+fn relaxed_limits(link: &Link<'_>) -> Option<u32> {
+    let first = link.input::<sys::ze_relaxed_allocation_limits_exp_desc_t>();
+    let first = first.map(|limits| limits.flags);
+    first.or_else(|| Some(link.input::<RelaxedLimits>()?.flags))
 }
 
 /// The pages of the program that a descriptor names.
