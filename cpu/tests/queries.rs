@@ -11,6 +11,8 @@ use std::ptr;
 use common::{Context, Kind, List, OK, device};
 use level_zero_sys as sys;
 use level_zero_sys::extensions::{
+    ze_device_cache_line_size_ext_t as CacheLine,
+    ze_device_usablemem_size_ext_properties_t as Usable,
     ze_device_vector_width_properties_ext_t as Widths,
     ze_event_query_kernel_timestamps_results_ext_properties_t as Timestamps,
     ze_synchronized_timestamp_result_ext_t as Synchronized,
@@ -183,11 +185,12 @@ fn caches_and_vectors_are_those_of_the_processor() {
         ptr::null_mut()
     ));
     assert_eq!(count, 1);
+    let mut line = filled::<CacheLine>();
     let mut cache = sys::ze_device_cache_properties_t {
         stype: sys::ZE_STRUCTURE_TYPE_DEVICE_CACHE_PROPERTIES,
+        pNext: (&raw mut line).cast(),
         flags: u32::MAX,
         cacheSize: 1,
-        ..Default::default()
     };
     ok!(zeDeviceGetCacheProperties(
         device(),
@@ -195,6 +198,10 @@ fn caches_and_vectors_are_those_of_the_processor() {
         &raw mut cache
     ));
     assert_eq!((cache.flags, cache.cacheSize % 1024), (0, 0));
+    let told = "/sys/devices/system/cpu/cpu0/cache/index0/coherency_line_size";
+    if let Ok(told) = std::fs::read_to_string(told) {
+        assert_eq!(line.cacheLineSize, told.trim().parse::<usize>().unwrap());
+    }
     type Ask =
         unsafe extern "C" fn(sys::ze_device_handle_t, *mut u32, *mut Widths) -> sys::ze_result_t;
     let ask = common::extension::<Ask>(c"zeDeviceGetVectorWidthPropertiesExt");
@@ -225,6 +232,85 @@ fn all_execution_units_are_counted() {
     ok!(zeDeviceGetProperties(device(), &raw mut properties));
     let all = properties.numSlices * properties.numSubslicesPerSlice * properties.numEUsPerSubslice;
     assert_eq!(units.numTotalEUs, all);
+}
+
+/// The device's usable memory, in bytes.
+fn usable() -> usize {
+    let mut usable = filled::<Usable>();
+    let mut properties = sys::ze_device_properties_t {
+        stype: sys::ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+        pNext: (&raw mut usable).cast(),
+        ..Default::default()
+    };
+    ok!(zeDeviceGetProperties(device(), &raw mut properties));
+    usable.currUsableMemSize as usize
+}
+
+/// Other processes allocate and free memory at the same time, so that several attempts are needed at times.
+#[test]
+fn usable_memory_is_what_allocations_leave() {
+    if !common::knows_newer_flags() {
+        return; // The validation layer knows no such structure.
+    }
+    let (context, total) = (Context::new(), common::total());
+    let (list, size) = (context.immediate(0), 256 * common::MIB);
+    let is_less = || {
+        let before = usable();
+        assert!((1..=total).contains(&before));
+        let memory = context.alloc(Kind::Device, size);
+        common::fill(list, memory, &[1], size, common::NONE, &[]);
+        common::finish(&context, list);
+        let after = usable();
+        context.free(memory);
+        before.abs_diff(after + size) < size / 2
+    };
+    assert!((0..20).any(|_| is_less()));
+    common::destroy(list);
+}
+
+/// No more than the machine tells: neither a bandwidth nor a latency.
+#[test]
+fn bandwidths_are_unknown() {
+    if !common::knows_newer_flags() {
+        return; // As above.
+    }
+    let mut copies = sys::ze_copy_bandwidth_exp_properties_t {
+        copyBandwidth: 7,
+        copyBandwidthUnit: sys::ZE_BANDWIDTH_UNIT_BYTES_PER_CLOCK,
+        ..filled()
+    };
+    let mut group = sys::ze_command_queue_group_properties_t {
+        pNext: (&raw mut copies).cast(),
+        ..filled()
+    };
+    let mut count = 1;
+    ok!(zeDeviceGetCommandQueueGroupProperties(
+        device(),
+        &raw mut count,
+        &raw mut group
+    ));
+    let unknown = sys::ZE_BANDWIDTH_UNIT_UNKNOWN;
+    assert_eq!(
+        (copies.copyBandwidth, copies.copyBandwidthUnit),
+        (0, unknown)
+    );
+    assert!(group.numQueues > 0);
+    let mut peers = sys::ze_device_p2p_bandwidth_exp_properties_t {
+        logicalBandwidth: 7,
+        physicalLatency: 7,
+        bandwidthUnit: sys::ZE_BANDWIDTH_UNIT_BYTES_PER_CLOCK,
+        latencyUnit: sys::ZE_LATENCY_UNIT_HOP,
+        ..filled()
+    };
+    let mut properties = sys::ze_device_p2p_properties_t {
+        pNext: (&raw mut peers).cast(),
+        ..filled()
+    };
+    let [first, second] = common::devices();
+    ok!(zeDeviceGetP2PProperties(first, second, &raw mut properties));
+    assert_eq!((peers.logicalBandwidth, peers.bandwidthUnit), (0, unknown));
+    let unknown = sys::ZE_LATENCY_UNIT_UNKNOWN;
+    assert_eq!((peers.physicalLatency, peers.latencyUnit), (0, unknown));
 }
 
 type Vertex = sys::ze_fabric_vertex_handle_t;

@@ -165,11 +165,19 @@ fn sizes_beyond_the_limits_are_refused() {
     }
 }
 
+/// By the extension, and by the experimental one before it, whose structure has the same fields.
 #[test]
 fn relaxed_limits_leave_only_the_machines() {
+    check_relaxed_limits(sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC);
+    if common::knows_newer_flags() {
+        check_relaxed_limits(sys::extensions::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXT_DESC);
+    }
+}
+
+fn check_relaxed_limits(stype: sys::ze_structure_type_t) {
     let context = Context::new();
     let mut limits = sys::ze_relaxed_allocation_limits_exp_desc_t {
-        stype: sys::ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
+        stype,
         flags: sys::ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE.0,
         ..Default::default()
     };

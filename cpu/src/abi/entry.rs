@@ -195,7 +195,7 @@ impl<T> Argument<(*mut u32, *mut T)> for Room<'_, T> {
     }
 }
 
-impl<'a, T> Room<'a, T> {
+impl<'a, T: 'a> Room<'a, T> {
     /// The places to fill with the first of `total` values. Writes the total, where there is room for none or for more.
     pub fn places(self, total: usize) -> ZeResult<&'a mut [T]> {
         let total = u32::try_from(total).map_err(|_| sys::ZE_RESULT_ERROR_UNKNOWN)?;

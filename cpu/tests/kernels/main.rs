@@ -4,6 +4,7 @@
 #[macro_use]
 #[path = "../common/mod.rs"]
 mod common;
+mod allocations;
 mod bad_input;
 mod cache;
 #[allow(clippy::undocumented_unsafe_blocks)]
