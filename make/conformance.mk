@@ -1,6 +1,7 @@
 # The official tests of Level Zero. LEVEL_ZERO_TESTS is a folder with clones of oneapi-src/level-zero-tests and oneapi-src/level-zero,
 # a loader, from GitHub. Both are built there, by what Debian 12 has: cmake, libboost1.81-all-dev, libpng-dev, googletest. AREAS names
-# programs, as in AREAS='fence barrier', and TESTS is a pattern of names. With WHOLE=1 tests run, too, that are known to be too much work.
+# programs, as in AREAS='fence barrier', of which only these are built, and TESTS is a pattern of names. With WHOLE=1 tests run, too,
+# that are known to be too much work.
 AREAS ?=
 TESTS ?= *
 WHOLE ?=

@@ -30,7 +30,8 @@ AREAS = {
     "ipc_put_handle": Area(limit=300),
     "ipc_memory": Area(variables=TWO_GPUS),
     "ipc_multisubdevice": Area(variables=TILES),
-    "ipc_p2p_memory": Area(variables=TWO_GPUS),
+    # Nine queues that pass 256 MiB each.
+    "ipc_p2p_memory": Area(limit=300, variables=TWO_GPUS),
     # Kernels over a GiB, and a thousand allocations of megabytes.
     "memory": Area(limit=300),
     "memory_overcommit": Area(variables=TWO_GPUS),
