@@ -50,6 +50,7 @@ fn another_process() {
             assert!(is_tracing_forbidden(handle.process()));
             increment(&handle, &target);
         }
+        "open-many" => open_many(&handle, &target),
         "freed" => {
             let answer = handle.open(&target.0, &target.1);
             assert!(matches!(answer, Err(Error::Freed { .. })), "{answer:?}");
@@ -89,6 +90,21 @@ fn increment(handle: &IpcHandle, target: &(Context, Device)) {
     write(target, mapping.as_ptr(), &counted(mapping.size(), 1));
 }
 
+/// How many descriptors the process has.
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Opens and closes another process's memory, which leaves no descriptor.
+fn open_many(handle: &IpcHandle, target: &(Context, Device)) {
+    drop(open(handle, target).unwrap());
+    let before = descriptors();
+    for _ in 0..10_000 {
+        drop(open(handle, target).unwrap());
+    }
+    assert_eq!(descriptors(), before);
+}
+
 fn another_process_increments(task: &str) {
     let target = setup();
     for kind in kinds(&target) {
@@ -111,6 +127,13 @@ fn another_process_increments(task: &str) {
 #[test]
 fn another_process_reads_and_writes_a_range() {
     another_process_increments("increment");
+}
+
+#[test]
+fn another_process_opens_memory_many_times() {
+    let target = setup();
+    let memory = allocate(&target, UsmKind::Device, 5000);
+    in_another_process("open-many", &IpcHandle::new(&memory, 0..5000).unwrap());
 }
 
 #[test]
