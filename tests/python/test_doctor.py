@@ -217,6 +217,34 @@ def test_a_gpu_that_works(tmp_path):
     assert found[-1].text.endswith("/dev/dri/renderD128")
 
 
+@pytest.mark.parametrize(
+    ("drivers", "mask", "is_noted"),
+    [
+        ("xe", None, False),
+        ("xe xe", None, True),
+        ("xe xe", "", True),
+        ("xe xe", "0,1", True),
+        ("xe xe", "1", False),
+        ("xe xe", "0.0,0.1", False),
+        ("xe i915", None, False),
+    ],
+)
+def test_host_memory_that_several_gpus_may_cost(tmp_path, drivers, mask, is_noted):
+    environment = {} if mask is None else {"ZE_AFFINITY_MASK": mask}
+    several = machine(tmp_path, environment)
+    for index, name in enumerate(drivers.split()):
+        device = tmp_path / f"sys/bus/pci/devices/0000:0{index + 3}:00.0"
+        for file, text in [("vendor", "0x8086"), ("class", "0x030000"), ("device", "0xe223")]:
+            device.mkdir(parents=True, exist_ok=True)
+            (device / file).write_text(text)
+        driver = tmp_path / f"sys/bus/pci/drivers/{name}"
+        driver.mkdir(parents=True, exist_ok=True)
+        (device / "driver").symlink_to(driver)
+    notes = [found for found in gpu.find(several) if found.state is State.NOTE]
+    assert [found.step for found in notes] == ["host memory"] * is_noted
+    assert all(found.remedy.startswith("export ZE_AFFINITY_MASK=0") for found in notes)
+
+
 def test_a_missing_driver_is_wrong_only_with_a_gpu(tmp_path):
     name = "libnothing.so.1"
     without = libraries.find(Machine(tmp_path), "driver", name, "the-package")

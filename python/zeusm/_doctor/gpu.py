@@ -41,6 +41,7 @@ def find(machine: Machine) -> Iterator[Finding]:
         yield wsls(wsl, nodes[wsl])
     elif not devices:
         yield Finding("PCI device", State.ABSENT, "no Intel GPU on the PCI bus")
+    drivers = []
     for device in devices:
         number = machine.read(device / "device") or "of unknown number"
         yield Finding("PCI device", State.OK, f"{device.name}: Intel GPU {number}")
@@ -54,7 +55,17 @@ def find(machine: Machine) -> Iterator[Finding]:
             yield Finding("kernel driver", State.WRONG, text, release)
         else:
             yield Finding("kernel driver", State.OK, f"{device.name}: {name}")
+            drivers.append(name)
             yield node(machine, device, nodes)
+    if drivers.count("xe") > 1 and shows_several(machine.environment.get("ZE_AFFINITY_MASK", "")):
+        text = "with several GPUs the driver may take as much host memory as programs allocate on a GPU"
+        remedy = "export ZE_AFFINITY_MASK=0  # for programs that use one GPU"
+        yield Finding("host memory", State.NOTE, text, remedy)
+
+
+def shows_several(mask: str) -> bool:
+    """Whether `ZE_AFFINITY_MASK` has more than one GPU; without a value it has all."""
+    return mask == "" or len({part.partition(".")[0] for part in mask.split(",")}) > 1
 
 
 def wsls(path: Path, error: int | None) -> Finding:
