@@ -5,8 +5,8 @@
 )]
 
 use pyo3::exceptions::{
-    PyBufferError, PyException, PyImportError, PyIndexError, PyMemoryError, PyOverflowError,
-    PyRuntimeError, PyRuntimeWarning, PyTypeError, PyValueError,
+    PyBufferError, PyException, PyImportError, PyIndexError, PyMemoryError, PyRuntimeError,
+    PyRuntimeWarning, PyTypeError, PyValueError,
 };
 use pyo3::types::PyAnyMethods;
 use pyo3::{PyErr, PyResult, Python, create_exception};
@@ -91,10 +91,15 @@ pub(crate) fn caused(py: Python<'_>, error: PyErr, cause: PyErr) -> PyErr {
     error
 }
 
+/// Whether an error is not about an object that is converted: one that [passes], or that a function of Python raised. That is the
+/// caller's own code, as `__index__`, or a signal's handler, which Python calls in it. The conversion's errors have no traceback.
+pub(crate) fn is_of_caller(py: Python<'_>, error: &PyErr) -> bool {
+    passes(py, error) || error.traceback(py).is_some()
+}
+
 /// Results whose error is replaced with one about the caller's argument.
 pub(crate) trait Explain {
-    /// Replaces an error that does not [propagate unchanged](passes). The replaced one is its cause if the caller's own code
-    /// raised it, in `__index__` for instance, rather than the conversion of a wrong type or of a number out of range.
+    /// Replaces an error, but not that [of the caller's own code](is_of_caller).
     fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self;
 }
 
@@ -102,20 +107,10 @@ impl<T> Explain for PyResult<T> {
     fn explain(self, py: Python<'_>, explained: impl FnOnce(PyErr) -> PyErr) -> Self {
         self.map_err(|error| {
             let error = normalized(py, error);
-            if passes(py, &error) {
-                return error;
+            match is_of_caller(py, &error) {
+                true => error,
+                false => explained(error),
             }
-            let is_conversion = error.is_instance_of::<PyTypeError>(py)
-                || error.is_instance_of::<PyOverflowError>(py);
-            let cause = (!is_conversion).then(|| error.clone_ref(py));
-            let explained = normalized(py, explained(error));
-            if let Some(cause) = cause
-                && explained.cause(py).is_none()
-                && !explained.value(py).is(cause.value(py))
-            {
-                explained.set_cause(py, Some(cause));
-            }
-            explained
         })
     }
 }

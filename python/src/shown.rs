@@ -7,7 +7,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
-use crate::errors::{normalized, passes};
+use crate::errors::{is_of_caller, normalized};
 
 /// The most characters of an object's text in a message.
 const MOST: usize = 1000;
@@ -24,7 +24,7 @@ pub(crate) fn naming(object: &Bound<'_, PyAny>, about: impl FnOnce(&str) -> PyEr
 /// The object's text, shortened. An integer with more digits than Python converts is named by its bits.
 ///
 /// # Errors
-/// Those of the object's own code and of handlers, which have a traceback, and those that [pass](passes).
+/// Those [of the object's own code](is_of_caller).
 pub(crate) fn text(object: &Bound<'_, PyAny>) -> PyResult<String> {
     shown(object, object.str())
 }
@@ -49,8 +49,8 @@ fn shown(object: &Bound<'_, PyAny>, made: PyResult<Bound<'_, PyString>>) -> PyRe
         }
         Err(error) => normalized(py, error),
     };
-    // Python's own errors are raised outside of any function, as that of an integer with too many digits, also in a tuple.
-    if passes(py, &error) || error.traceback(py).is_some() {
+    // Not Python's own, as that of an integer with too many digits, also in a tuple.
+    if is_of_caller(py, &error) {
         return Err(error);
     }
     if object.is_exact_instance_of::<PyInt>() {

@@ -163,19 +163,35 @@ def test_offsets_and_addresses_are_integers():
         lambda bad: zeusm.empty((3, bad)),
         lambda bad: zeusm.empty(3)[bad],
         lambda bad: zeusm.pointer_attributes(bad),
+        lambda bad: zeusm.empty(3, queue=bad),
+        lambda bad: zeusm.memory.MemoryUSMShared(64).get_usm_type(bad),
     ],
 )
-def test_an_error_of_the_callers_own_code_is_the_cause(call):
+@pytest.mark.parametrize("error", [ZeroDivisionError, TimeoutError, TypeError, OverflowError])
+def test_an_error_of_the_callers_own_code_propagates(call, error):
+    """As that of a signal's handler, which Python calls in it."""
+
     class Bad:
         def __index__(self):
-            raise ZeroDivisionError("mine")
+            raise error("mine")
 
-        __iter__ = __index__
+        __iter__ = _get_capsule = __index__
 
     numbers.Integral.register(Bad)
-    with pytest.raises((TypeError, ValueError, IndexError, BufferError)) as raised:
+    with pytest.raises(error, match="^mine") as raised:
         call(Bad())
-    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, ValueError])
+def test_an_error_of_a_property_sycl_queue_propagates(error):
+    class Bad:
+        @property
+        def sycl_queue(self):
+            raise error("mine")
+
+    with pytest.raises(error, match="^mine$"):
+        zeusm.empty(3, queue=Bad())
 
 
 @pytest.fixture

@@ -65,9 +65,8 @@ class Failing:
 def test_a_failing_conversion(memory_class, dpctl_class):
     with pytest.raises(ArithmeticError, match="the reason"):
         dpctl_class(N, alignment=Failing())
-    with pytest.raises(ValueError, match="alignment must be") as raised:
+    with pytest.raises(ArithmeticError, match="the reason"):
         memory_class(N, alignment=Failing())
-    assert isinstance(raised.value.__cause__, ArithmeticError)
 
 
 def test_other_classes_of_dictionaries_and_shapes(memory_class, dpctl_class):

@@ -401,10 +401,17 @@ def test_no_exception_of_a_handler_is_lost_in_a_snapshot(fresh):
 
 @pytest.mark.parametrize(
     "statement",
-    ["repr(statistics)", "repr(array)", "array._repr_html_()", "zeusm.empty(1, fields)"],
+    [
+        "repr(statistics)",
+        "repr(array)",
+        "array._repr_html_()",
+        "zeusm.empty(1, fields)",
+        "zeusm.empty((three, three), queue=like)",
+    ],
 )
 def test_no_exception_of_a_handler_is_lost_or_replaced(fresh, statement):
-    """`str()` of a figure or of a shape calls the handlers of signals; so does NumPy when it lists the fields of a type."""
+    """`str()` of a figure or of a shape calls the handlers of signals; so does NumPy when it lists the fields of a type, and
+    Python in the caller's own code."""
     before = """
         import numpy, zeusm
         import zeusm.memory as zm
@@ -412,5 +419,16 @@ def test_no_exception_of_a_handler_is_lost_or_replaced(fresh, statement):
         statistics = zm.get_pool().statistics()
         array = zeusm.empty((2, 3), "f4")
         fields = numpy.dtype([(f"f{number}", "f4") for number in range(200)])
+
+        class Three:
+            def __index__(self):
+                return sum(range(3))
+
+        class Like:
+            @property
+            def sycl_queue(self):
+                return array.sycl_queue
+
+        three, like = Three(), Like()
         """
     check_that_no_exception_is_lost(fresh, before, statement, 200)

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::errors::{Explain, caused, passes};
+use crate::errors::{caused, normalized, passes};
 use crate::interpreter::{attach, intern};
 use crate::shown::{class_name, naming};
 
@@ -48,7 +48,10 @@ impl HostBuffer {
             }
             answer => answer,
         }
-        .explain(py, |cause| refusal(object, role, cause))?;
+        .map_err(|error| match normalized(py, error) {
+            error if passes(py, &error) => error,
+            refused => refusal(object, role, refused),
+        })?;
         match buffer.format() {
             Some(format) if holds_references(format.to_bytes()) => {
                 Err(PyValueError::new_err(format!(

@@ -9,7 +9,7 @@ use pyo3::types::PyString;
 
 use super::{ContextDevice, QueueBinding};
 use crate::dpctl::{self, Dpctl, RawReference, SyclCapsule, SyclQueue};
-use crate::errors::{Explain, OrRaise, caused};
+use crate::errors::{OrRaise, caused, normalized, passes};
 use crate::interpreter::intern;
 use crate::shown::{class_name, naming, repr, text};
 use zeusm::sycl::{ContextRef, QueueRef};
@@ -25,12 +25,26 @@ pub(crate) struct ResolvedSyclObject {
     capsule: Option<SyclCapsule>,
 }
 
+/// Why an object is not resolved.
+enum Unresolved {
+    /// The caller's own code, or the import of dpctl, raised an exception.
+    Raised(PyErr),
+    /// What is wrong with the object.
+    Wrong(PyErr),
+}
+
+impl From<PyErr> for Unresolved {
+    fn from(error: PyErr) -> Self {
+        Self::Wrong(error)
+    }
+}
+
 impl ResolvedSyclObject {
     /// Reads an object of any of the kinds. `role` is the argument's name in messages: `queue` or `'syclobj'`.
     ///
     /// # Errors
     /// `TypeError` for other objects; `ValueError` for a filter string that selects no device, and for a consumed capsule;
-    /// `RuntimeError` if a device exists and fails.
+    /// `RuntimeError` if a device exists and fails. Those of the caller's own code propagate.
     pub(crate) fn read(object: &Bound<'_, PyAny>, role: &str) -> PyResult<Self> {
         let py = object.py();
         if let Some(binding) = QueueBinding::remembered(object) {
@@ -40,8 +54,12 @@ impl ResolvedSyclObject {
                 ..Self::of_context(context)
             });
         }
-        Self::of_any(object).explain(py, |error| {
-            if error.is_instance_of::<PyImportError>(py) {
+        Self::of_any(object).map_err(|unresolved| {
+            let error = match unresolved {
+                Unresolved::Raised(error) => return error,
+                Unresolved::Wrong(error) => normalized(py, error),
+            };
+            if passes(py, &error) || error.is_instance_of::<PyImportError>(py) {
                 return error;
             }
             let advice = match object.is_instance_of::<PyString>() && !selects_device(object) {
@@ -68,14 +86,15 @@ impl ResolvedSyclObject {
         })
     }
 
-    fn of_any(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn of_any(object: &Bound<'_, PyAny>) -> Result<Self, Unresolved> {
         let py = object.py();
+        let attribute = |name| object.getattr_opt(name).map_err(Unresolved::Raised);
         if let Some(capsule) = SyclCapsule::read(object)? {
-            return Self::of_capsule(py, capsule);
+            return Ok(Self::of_capsule(py, capsule)?);
         }
-        let dpctl = Dpctl::get(py)?;
+        let dpctl = Dpctl::get(py).map_err(Unresolved::Raised)?;
         if dpctl::is_of(object, &dpctl.queue)? {
-            Self::of_queue(object)
+            Ok(Self::of_queue(object)?)
         } else if dpctl::is_of(object, &dpctl.context)? {
             let address = dpctl::address(object, &dpctl.context)?;
             // SAFETY: dpctl's context object holds a valid reference as long as it is alive.
@@ -83,24 +102,24 @@ impl ResolvedSyclObject {
             Ok(Self::of_context(context))
         } else if dpctl::is_of(object, &dpctl.device)? || object.is_instance_of::<PyString>() {
             // The queue of dpctl's and dpnp's arrays: zeusm waits for the work on it.
-            Self::of_queue(&dpctl.cached_queue(object)?)
-        } else if let Some(get_capsule) = object.getattr_opt(intern!(py, "_get_capsule"))? {
-            match SyclCapsule::read(&get_capsule.call0()?)? {
-                Some(capsule) => Self::of_capsule(py, capsule),
-                None => Err(PyTypeError::new_err(
-                    "_get_capsule() did not return a capsule",
-                )),
+            Ok(Self::of_queue(&dpctl.cached_queue(object)?)?)
+        } else if let Some(get_capsule) = attribute(intern!(py, "_get_capsule"))? {
+            let capsule = get_capsule.call0().map_err(Unresolved::Raised)?;
+            match SyclCapsule::read(&capsule)? {
+                Some(capsule) => Ok(Self::of_capsule(py, capsule)?),
+                None => Err(PyTypeError::new_err("_get_capsule() did not return a capsule").into()),
             }
-        } else if let Some(queue) = object.getattr_opt(intern!(py, "sycl_queue"))?
+        } else if let Some(queue) = attribute(intern!(py, "sycl_queue"))?
             && dpctl::is_of(&queue, &dpctl.queue)?
         {
             // The device of an array of dpctl or dpnp.
-            Self::of_queue(&queue)
+            Ok(Self::of_queue(&queue)?)
         } else {
             Err(PyTypeError::new_err(
                 "a SYCL object must be a dpctl.SyclQueue, SyclContext or SyclDevice, a filter string, a SyclQueueRef \
                  or SyclContextRef capsule, or have _get_capsule() or a sycl_queue",
-            ))
+            )
+            .into())
         }
     }
 
