@@ -8,7 +8,6 @@ use pyo3::exceptions::{
     PyBufferError, PyException, PyImportError, PyIndexError, PyMemoryError, PyRuntimeError,
     PyRuntimeWarning, PyTypeError, PyValueError,
 };
-use pyo3::types::PyAnyMethods;
 use pyo3::{PyErr, PyResult, Python, create_exception};
 
 use crate::interpreter::attach;

@@ -467,3 +467,28 @@ def test_a_subclass_cannot_change_the_address_of_the_queue(memory_class):
 
     queue = Queue()
     assert memory_class(8, queue=queue).sycl_queue == queue
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: zeusm.memory.MemoryUSMHost(8).memset("a"), "val must be an integer, not 'a'"),
+        (lambda: zeusm.memory.MemoryUSMHost(8).memset(1.5), "val must be an integer, not 1.5"),
+        (
+            lambda: zeusm.memory.MemoryPool("host").malloc("a"),
+            "the number of bytes must be an integer, not str",
+        ),
+        (lambda: zeusm.memory.record_history(stacks=3), "while processing 'stacks'"),
+        (lambda: zeusm.asarray([1], order="X"), "order must be 'C', 'F' or 'K', not \"X\""),
+        (lambda: zeusm.empty(1, order="K"), "order must be 'C' or 'F', not \"K\""),
+        (
+            lambda: zeusm.asarray(zeusm.empty((2, 2)), order="F", copy=False),
+            "in another order in memory; a copy is needed",
+        ),
+    ],
+)
+def test_the_argument_is_named(call, told):
+    with pytest.raises((TypeError, ValueError)) as raised:
+        call()
+    notes = getattr(raised.value, "__notes__", [])
+    assert told in "\n".join([str(raised.value), *notes])

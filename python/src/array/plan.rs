@@ -100,15 +100,22 @@ impl Plan {
         asked.check_element("USM", &array.element)?;
         let (memory, layout) = (array.memory(), &array.layout);
         let at = memory.context_device();
-        let fits = asked.kind.is_none_or(|kind| kind == memory.kind)
-            && asked.binding.as_ref().is_none_or(|to| is_at(at, to))
-            && match asked.order {
-                None => true,
-                Some(Order::RowMajor) => layout.is_c_contiguous(),
-                Some(Order::ColumnMajor) => layout.is_f_contiguous(),
-            };
+        let is_there = asked.kind.is_none_or(|kind| kind == memory.kind)
+            && asked.binding.as_ref().is_none_or(|to| is_at(at, to));
+        let is_ordered = match asked.order {
+            None => true,
+            Some(Order::RowMajor) => layout.is_c_contiguous(),
+            Some(Order::ColumnMajor) => layout.is_f_contiguous(),
+        };
+        let fits = is_there && is_ordered;
         if !fits && asked.copy == Some(false) {
-            return Err(PyValueError::new_err(needs_copy(memory.kind, at)));
+            return Err(PyValueError::new_err(match is_there {
+                true => {
+                    "the array is in another order in memory; a copy is needed and copy is False"
+                        .to_owned()
+                }
+                false => needs_copy(memory.kind, at),
+            }));
         }
         Ok(Self {
             kind: asked.kind.unwrap_or(memory.kind),

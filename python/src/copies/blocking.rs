@@ -1,6 +1,6 @@
 //! Blocking copies and fills: they are complete when the call returns.
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,7 +12,6 @@ use crate::array::adopt;
 use crate::imports;
 use crate::memory::{Pinned, PyMemory};
 use crate::parse::{self, HostBuffer, interface};
-use crate::shown::naming;
 use crate::transfer;
 
 #[pymethods]
@@ -308,14 +307,10 @@ impl<'py> FromPyObject<'_, 'py> for Byte {
     /// # Errors
     /// `ValueError` when it is not a byte, `TypeError` when it is not an integer.
     fn extract(val: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        val.extract::<u8>().map(Self).map_err(|error| {
-            if error.is_instance_of::<PyOverflowError>(val.py()) {
-                naming(&val, |val| {
-                    PyValueError::new_err(format!("val must be a byte, 0 to 255, not {val}"))
-                })
-            } else {
-                error
-            }
-        })
+        let byte = parse::integer_or(&val, |val, is_integer| match is_integer {
+            true => PyValueError::new_err(format!("val must be a byte, 0 to 255, not {val}")),
+            false => PyTypeError::new_err(format!("val must be an integer, not {val}")),
+        })?;
+        Ok(Self(byte))
     }
 }

@@ -17,10 +17,10 @@ use zeusm::{Device, Runtime};
 /// The arguments of `_history_start`, which are checked before another recording is stopped.
 #[pyfunction(name = "_history_options")]
 pub(crate) fn history_options(
-    record_stacks: bool,
+    stacks: bool,
     max_events: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(bool, Option<usize>)> {
-    Ok((record_stacks, number("max_events", max_events)?))
+    Ok((stacks, number("max_events", max_events)?))
 }
 
 /// Starts recording; an earlier recording is lost.

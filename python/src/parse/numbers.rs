@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
-use crate::errors::{Explain, USMAllocationError};
+use crate::errors::{Explain, USMAllocationError, is_of_caller, normalized};
 use crate::interpreter::intern;
 use crate::shown::{class_name, naming};
 
@@ -32,16 +32,23 @@ pub(crate) fn is_number(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// A number of bytes to allocate.
 ///
 /// # Errors
-/// `ValueError` for a negative number, `USMAllocationError` for a number beyond the address space.
+/// `TypeError` for other objects than integers, `ValueError` for a negative number, `USMAllocationError` for a number beyond the
+/// address space.
 pub(crate) fn size(object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    match object.extract::<isize>() {
-        Ok(size) => {
-            if let Ok(size) = usize::try_from(size) {
-                return Ok(size);
+    let py = object.py();
+    match object.extract::<isize>().map(usize::try_from) {
+        Ok(Ok(size)) => return Ok(size),
+        Ok(Err(_)) => {}
+        Err(error) => match normalized(py, error) {
+            error if is_of_caller(py, &error) => return Err(error),
+            error if error.is_instance_of::<PyOverflowError>(py) => {}
+            _ => {
+                let class = class_name(object);
+                return Err(PyTypeError::new_err(format!(
+                    "the number of bytes must be an integer, not {class}"
+                )));
             }
-        }
-        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {}
-        Err(error) => return Err(error),
+        },
     }
     let is_negative = object.lt(0)?;
     Err(naming(object, |size| match is_negative {

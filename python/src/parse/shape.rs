@@ -71,19 +71,23 @@ pub(crate) fn spread(arguments: &Bound<'_, PyTuple>, role: &str) -> PyResult<Vec
 
 /// 'C' or 'F'; NumPy takes small letters, too.
 pub(crate) fn order(letter: &str) -> PyResult<Order> {
-    match letter {
-        "C" | "c" => Ok(Order::RowMajor),
-        "F" | "f" => Ok(Order::ColumnMajor),
-        other => Err(PyValueError::new_err(format!(
-            "order must be 'C' or 'F', not {other:?}"
-        ))),
-    }
+    one_of(letter, "'C' or 'F'")
 }
 
 /// As [`order`], or 'K' for the order of the source.
 pub(crate) fn order_or_kept(letter: &str) -> PyResult<Option<Order>> {
     match letter {
         "K" | "k" => Ok(None),
-        letter => order(letter).map(Some),
+        letter => one_of(letter, "'C', 'F' or 'K'").map(Some),
+    }
+}
+
+fn one_of(letter: &str, letters: &str) -> PyResult<Order> {
+    match letter {
+        "C" | "c" => Ok(Order::RowMajor),
+        "F" | "f" => Ok(Order::ColumnMajor),
+        other => Err(PyValueError::new_err(format!(
+            "order must be {letters}, not {other:?}"
+        ))),
     }
 }
