@@ -37,7 +37,7 @@ def check(area, root, table, options):
     every = tests.prepare(root)
     names = [name for name in every if fnmatchcase(name, options.tests)]
     names = [name for name in names if options.whole or not table.known.is_skipped(area, name)]
-    with open(options.output / f"{area}.log", "wb") as log:
+    with open(options.output / f"{area}.log", "wb", buffering=0) as log:
         results = dict(tests.run(names, LIMIT, log))
     table.add(area, every, results, time.monotonic() - start)
 

@@ -2,11 +2,12 @@
 
 from compared import Compared
 from programs import Pytest, Rust
+from root import PROJECT
 
 PACKAGES = "lib/python3.11/site-packages"
 # As for the tests of tests/soak: without this project's options, and zeusm loaded first, so that its runtime serves.
 OF_A_PACKAGE = ("-c", "/dev/null", "--rootdir", "/", "-p", "zeusm.memory")
-NUMBA_DPEX = {"LD_LIBRARY_PATH": ".venv-numba-dpex/lib"}
+NUMBA_DPEX = {"LD_LIBRARY_PATH": PROJECT / ".venv-numba-dpex/lib"}
 
 
 def of_package(environment, package, files, **variables):

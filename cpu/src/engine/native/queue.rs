@@ -155,11 +155,12 @@ fn complete(token: Box<Token>, outcome: ZeResult, started: u64) -> ReadyList {
     token.complete(started, ended)
 }
 
-/// The times of a native command, clamped to the interval measured with our clock, in case the native runtime uses
-/// another clock.
+/// The times of a native command, clamped to the interval measured with our clock, which is taken where the native runtime has
+/// another clock, as PoCL's.
 fn within(native: Option<(u64, u64)>, started: u64, ended: u64) -> (u64, u64) {
     let started = if started == 0 { ended } else { started };
-    native.map_or((started, ended), |(from, to)| {
+    let ours = native.filter(|(from, to)| *from <= ended && started <= *to);
+    ours.map_or((started, ended), |(from, to)| {
         let from = from.clamp(started, ended);
         (from, to.clamp(from, ended))
     })
@@ -232,5 +233,20 @@ impl NativeQueues {
     /// The queue for another sequence: one after another.
     pub fn next(&self) -> QueueNumber {
         QueueNumber(self.assigned.fetch_add(1, Ordering::Relaxed) % NATIVE_QUEUES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within;
+
+    #[test]
+    fn the_times_of_another_clock_are_not_those_of_a_command() {
+        assert_eq!(within(Some((12, 18)), 10, 20), (12, 18));
+        assert_eq!(within(Some((8, 18)), 10, 20), (10, 18));
+        assert_eq!(within(Some((1, 7)), 10, 20), (10, 20));
+        assert_eq!(within(Some((501, 507)), 10, 20), (10, 20));
+        assert_eq!(within(None, 10, 20), (10, 20));
+        assert_eq!(within(None, 0, 20), (20, 20));
     }
 }
