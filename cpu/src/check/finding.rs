@@ -207,9 +207,8 @@ impl Report {
                 frame.map(|it| it.line()),
             )
         };
-        let says_more =
-            (self.kind == Kind::Leak || self.kind.is_note()) && self.message != other.message;
-        // An allocation of another process that is opened again is the same one.
+        let says_more = self.kind == Kind::Leak && self.message != other.message;
+        // MPI opens many allocations of other processes, and each again and again.
         self.kind == other.kind
             && (id(self) == id(other) || self.kind.is_note())
             && place(self) == place(other)

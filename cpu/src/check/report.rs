@@ -24,10 +24,10 @@ impl Found {
         reports.filter(|it| it.kind.is_note() == notes).count()
     }
 
-    /// Counts a finding or a note, if as many as can be were reported.
+    /// Whether as many findings or notes as can be were reported. The finding is counted.
     fn leaves_out(&mut self, is_note: bool) -> bool {
         let is_full = self.count(is_note) == MOST;
-        self.left_out += usize::from(is_full);
+        self.left_out += usize::from(is_full && !is_note);
         is_full
     }
 }
