@@ -248,8 +248,9 @@ def _described(state: _zeusm._HistoryState | None) -> _Snapshot:
         "zeusm": _zeusm.__version__,
         "process": {
             "pid": os.getpid(),
-            # There may be other objects, and names that are not in the system's encoding, which JSON cannot have.
-            "argv": [str(each).encode(errors="replace").decode() for each in sys.argv],
+            # There may be other objects, and names that are not in the system's encoding, which JSON cannot have. At the end of the
+            # interpreter there are none.
+            "argv": [str(each).encode(errors="replace").decode() for each in sys.argv or ()],
             "python": sys.version.split()[0],
             "host": os.uname().nodename,
         },

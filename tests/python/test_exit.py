@@ -257,3 +257,17 @@ class TestFinalizers:
             owner = Owner()
         """)
         assert result.stdout == f"{[3] * 64}\n", result
+
+    def test_a_snapshot_is_taken(self, fresh):
+        result = fresh("""
+            import zeusm.memory
+
+            zeusm.memory.record_history()
+
+            class Owner:
+                def __del__(self, snapshot=zeusm.memory.snapshot, print=print):
+                    print(snapshot()["process"]["argv"])
+
+            owner = Owner()
+        """)
+        assert result.stdout == "[]\n", result

@@ -89,7 +89,7 @@ impl PyIpcHandle {
             }
             _ => {
                 return Err(PyValueError::new_err(
-                    "this is another process's memory: pass that process's handle on",
+                    "this memory was opened by a handle: pass that handle on",
                 ));
             }
         };
