@@ -88,7 +88,7 @@ ROWS = {
     "the exit of a program": RACE,
     "masks and lists": OURS,
     "numba-dpex kernels over a `Range`": (
-        "test_numba_dpex.py::test_a_kernel_over_a_range_is_wrong_on_processors_of_amd"
+        "test_numba_dpex.py::test_a_kernel_over_a_range_is_wrong_in_strided_arrays"
     ),
     "numba-dpex's `call_kernel` after": (
         "test_numba_dpex.py::test_a_wait_in_the_order_of_a_queue_hangs"
