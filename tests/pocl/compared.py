@@ -1,7 +1,7 @@
 """Cases over two compilers and two runtimes, and whose a wrong result is.
 
-Each runs by Level Zero on the CPU runtime and by OpenCL without it, over Intel's OpenCL and over PoCL. The results are compared with
-NumPy's, and so with each other.
+Each runs by Level Zero on the CPU runtime, over Intel's OpenCL and over PoCL, and where it is not right by OpenCL alone, too. The
+results are compared with NumPy's, and so with each other.
 """
 
 import re
@@ -45,35 +45,38 @@ class Compared:
         return self.root.command(*start, self.module, device, *words, **variables)
 
     def run(self, names, limit, log):
+        """By Level Zero all, and by OpenCL those that are not right by Level Zero."""
         outcomes = {}
         for compiler in (INTEL, POCL):
-            for device in (OURS, THEIRS):
-
-                def command(names, _, compiler=compiler, device=device):
-                    return self.command(compiler, device, file_of(names))
-
-                results = dict(processes.run(command, names, limit, MARKS, log))
-                outcomes[compiler, device] = results
-        judged = {name: verdict({key: outcomes[key][name] for key in outcomes}) for name in names}
-        for name, found in judged.items():
-            if found != PASSED:
-                each = ", ".join(f"{' '.join(key)} {outcomes[key][name]}" for key in outcomes)
-                log.write(f"deviation: {name}: {found} ({each})\n".encode())
+            ours = self.results(compiler, OURS, names, limit, log)
+            wrong = [name for name in names if ours[name] != PASSED]
+            theirs = self.results(compiler, THEIRS, wrong, limit, log)
+            for name in wrong:
+                outcomes.setdefault(name, {})[compiler] = ours[name], theirs[name]
+        for name, found in outcomes.items():
+            log.write(f"deviation: {name}: {verdict(found)} {found}\n".encode())
+        judged = {name: verdict(outcomes.get(name, {})) for name in names}
         counts = Counter(judged.values()).most_common()
         print(f"{self.module}:", ", ".join(f"{count} {found}" for found, count in counts))
         yield from judged.items()
 
+    def results(self, compiler, device, names, limit, log):
+        def command(names, _):
+            return self.command(compiler, device, file_of(names))
 
-def verdict(outcomes):
-    """Whose a deviation is: of the runtime if OpenCL alone is right with the same compiler; of one compiler, if the other is right."""
-    bad = {key: outcome for key, outcome in outcomes.items() if outcome != PASSED}
-    if not bad:
+        return dict(processes.run(command, names, limit, MARKS, log))
+
+
+def verdict(found):
+    """Whose a deviation is: the runtime's if OpenCL alone is right with the same compiler, or one compiler's if the other is right.
+
+    `found` has the result by Level Zero and that by OpenCL for each compiler with which the former is not right.
+    """
+    if not found:
         return PASSED
-    if any((name, OURS) in bad and (name, THEIRS) not in bad for name in (INTEL, POCL)):
+    if any(theirs == PASSED for _, theirs in found.values()):
         return "zeusm"
-    ours = {name: bad[name, OURS] for name in (INTEL, POCL) if (name, OURS) in bad}
-    if not ours:
-        return "opencl:cpu only"
+    ours = {compiler: result for compiler, (result, _) in found.items()}
     if len(ours) == 2:
         return "undecided" if REFUSED in ours.values() else "the library"
     if INTEL in ours:

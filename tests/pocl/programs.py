@@ -1,6 +1,7 @@
 """The tests that run over PoCL: programs of Rust, files of pytest. Each yields its names and their results."""
 
 import json
+import os
 import re
 import subprocess
 
@@ -36,7 +37,7 @@ OF_RUST = {"ZEUSM_CACHE_SIZE": "0", "RUSTC_BOOTSTRAP": "1", "RUST_MIN_STACK": "8
 
 def file_of(names):
     """A file with the names, in the project, as folders of this machine are not in the root."""
-    file = PROJECT / "target/pocl/names"
+    file = PROJECT / f"target/pocl/names-{os.getpid()}"
     file.write_text("\n".join(names))
     return file
 
