@@ -1,4 +1,4 @@
-"""The tool behind `make test-conformance`, with a program that stands in for one of googletest."""
+"""The tools behind `make test-conformance` and `make test-pocl`, with programs that stand in for those of tests."""
 
 import sys
 
@@ -6,8 +6,11 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "conformance"))
+sys.path.insert(0, str(ROOT / "tests" / "pocl"))
+import compared
 import googletest
 import processes
+import programs
 from known import Known
 
 pytestmark = pytest.mark.once
@@ -92,5 +95,65 @@ def test_what_differs_from_the_list_is_told(tmp_path):
     assert known.stale("a", ["S.timed", "S.other", "S.brackets[x]"]) == ["S.fails*"]
 
 
-def test_the_committed_list_can_be_read():
-    assert all(entry.reason for entry in Known().entries)
+def test_a_result_that_tells_another_class_is_new(tmp_path):
+    path = tmp_path / "known.toml"
+    path.write_text(
+        'classes = ["lacks it", "is wrong"]\n'
+        '[[known]]\narea = "a"\ntests = ["x", "y"]\nclass = "lacks it"\nreason = "a"\n'
+    )
+    judged = Known(path).judge("a", {"x": "lacks it", "y": "is wrong"})
+    assert judged == ({"y": "is wrong"}, [])
+
+
+@pytest.mark.parametrize("folder", ["conformance", "pocl"])
+def test_the_committed_lists_can_be_read(folder):
+    assert Known(ROOT / "tests" / folder / "known.toml").entries
+
+
+def results_of(tmp_path, marks, names, text):
+    """What lines tell of tests in a process that then ends with the error code of a signal."""
+    program = f"import os, sys; print({text!r}, flush=True); os.kill(os.getpid(), 9)"
+
+    def command(names, _):
+        return [sys.executable, "-c", program]
+
+    found = {}
+    for name, result in processes.run(command, names, 20, marks):
+        found.setdefault(name, result)
+    return found
+
+
+def test_the_harness_of_rust_is_understood(tmp_path):
+    lines = [
+        '{ "type": "test", "event": "started", "name": "a::b" }',
+        '{ "type": "test", "name": "a::b", "event": "failed", "stdout": "\\"event\\": \\"ok\\"" }',
+        '{ "type": "test", "event": "started", "name": "a::dies" }',
+    ]
+    found = results_of(tmp_path, programs.RUST, ["a::b", "a::dies"], "\n".join(lines))
+    assert found == {"a::b": processes.FAILED, "a::dies": processes.DIED}
+
+
+def test_lines_of_pytest_and_of_cases_are_understood(tmp_path):
+    text = "[begun] t.py::x[a b]\nF\n[ended] failed t.py::x[a b]\n[begun] t.py::y"
+    found = results_of(tmp_path, programs.PYTEST, ["t.py::x[a b]", "t.py::y"], text)
+    assert found == {"t.py::x[a b]": processes.FAILED, "t.py::y": processes.DIED}
+    text = "[begun] sin f4\n[ended] refused sin f4"
+    found = results_of(tmp_path, compared.MARKS, ["sin f4"], text)
+    assert found["sin f4"] == compared.REFUSED
+
+
+def test_a_deviation_is_somebodys():
+    wrong, refused = processes.FAILED, compared.REFUSED
+    right = processes.PASSED
+    for found, whose in [
+        ({}, right),
+        ({"Intel": (wrong, right)}, "zeusm"),
+        ({"PoCL": (refused, right), "Intel": (wrong, wrong)}, "zeusm"),
+        ({"Intel": (wrong, refused)}, "Intel's OpenCL is wrong"),
+        ({"PoCL": (wrong, wrong)}, "PoCL is wrong"),
+        ({"PoCL": (refused, refused)}, "PoCL lacks it"),
+        ({"PoCL": (processes.DIED, processes.DIED)}, "PoCL ends the process"),
+        ({"PoCL": (wrong, wrong), "Intel": (wrong, wrong)}, "the library"),
+        ({"PoCL": (refused, refused), "Intel": (wrong, wrong)}, "undecided"),
+    ]:
+        assert compared.verdict(found) == whose, found
