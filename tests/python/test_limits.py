@@ -81,6 +81,7 @@ ROWS = {
     ),
     "`to_device` of dpnp": "test_limits.py::test_a_copy_to_a_device_does_not_wait_for_kernels",
     "a program's signal handlers": "test_limits.py::test_signal_handlers_beside_opencl",
+    "`dpnp.where` gives": "test_limits.py::test_a_choice_from_arrays_that_are_backwards",
     "arithmetic on `UsmArray`": OURS,
     "writing to a 0-d array": (
         "test_limits.py::test_arrays_of_dpnp_without_dimensions_are_exported_read_only"
@@ -297,6 +298,18 @@ assert calls
 """
     told = "the row of signal handlers in docs/limits.md is obsolete"
     assert has_the_fault(program, says="AssertionError", env=INTEL_OPENCL), told
+
+
+def test_a_choice_from_arrays_that_are_backwards(fresh):
+    program = """
+import zeusm, dpnp
+
+x = dpnp.arange(24, device="level_zero:gpu").reshape(4, 6)[:, ::-2]
+condition = x >= 0
+assert (dpnp.where(dpnp.ascontiguousarray(condition), x, x) == x).all()
+assert not (dpnp.where(condition, x, x) == x).all(), "the row of dpnp.where is obsolete"
+"""
+    fresh(program)
 
 
 def test_sub_groups_of_a_group_that_is_narrow_in_opencls_first_dimension():
