@@ -140,7 +140,7 @@ test-validated: build $(VENV)/.requirements
 
 # What the validation layer refuses, in-order lists, queues and reservations anywhere (pools that sleep), is tested without it.
 # `test-loader-all` runs the rest.
-LOADER_TESTS := command_errors counter_ipc engines event_pools events lists runtime virtual_ranges
+LOADER_TESTS := command_errors counter_ipc engines event_pools events graphs lists runtime virtual_ranges
 test-loader: build $(VENV)/.requirements
 	ZEUSM_TEST_MODE=loader $(LOADER) $(CARGO_TEST) $(LOADER_TESTS:%=--test '%') -- $(TIMES) $(ONCE:%=--skip %)
 
