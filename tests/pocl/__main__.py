@@ -44,6 +44,7 @@ def check(area, root, table, options):
 
 def main():
     options = parse()
+    options.output = options.output.resolve()
     options.output.mkdir(parents=True, exist_ok=True)
     root = Root(options.root, options.output / "modules")
     table = Table(Known(Path(__file__).with_name("known.toml")), options.output)

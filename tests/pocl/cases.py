@@ -11,6 +11,9 @@ import warnings
 # Before SYCL lists its devices, so that its runtime serves those of Level Zero.
 import zeusm.memory  # noqa: F401
 
+# isort: split
+import dpctl
+
 warnings.simplefilter("ignore")
 
 
@@ -27,6 +30,8 @@ def main(module, device, names=None):
     if names is None:
         print(*cases, sep="\n")
         return
+    # A device that is missing must not look as if it refused each case.
+    dpctl.SyclDevice(device)
     with open(names) as lines:
         chosen = lines.read().splitlines()
     for name in chosen:

@@ -20,23 +20,25 @@ BINARY = {
     "bitwise_xor left_shift": INTEGERS,
     "multiply divide": COMPLEX,
 }
-# With an axis, and of all elements.
-REDUCTIONS = {
-    "sum prod max argmin any": ["i4", "f4", "f8"],
-    "mean std var": FLOATS,
-}
-OTHERS = {
-    "cumsum cumprod": ["i4", "f4"],
-    "sort": ["i4", "i8", "f4", "f8"],
-    "unique nonzero": ["i4", "f4"],
-}
+# With an axis, and of all elements. Of these PoCL takes minutes for some.
+REDUCTIONS = {"sum": ["i4", "f4", "f8"], "max argmin": ["f4"]}
+OTHERS = {"cumsum sort": ["f4"], "nonzero": ["i4"]}
+
+
+def condition(xp, x):
+    """Truth values that no kernel has computed, in an array that is backwards, as those of comparisons are."""
+    values = (np.arange(x.size) % 3 > 0).reshape(x.shape)
+    values = values if xp is np else dpnp.asarray(values, device=x.sycl_device)
+    return values[:, ::-1]
+
+
 ARRANGED = {
     "argsort": lambda xp, x: xp.argsort(x, kind="stable"),
     "roll": lambda xp, x: xp.roll(x, 3),
     "tril": lambda xp, x: xp.tril(x),
     "repeat": lambda xp, x: xp.repeat(x, 3, axis=0),
     "clip": lambda xp, x: xp.clip(x, 2, 5),
-    "where": lambda xp, x: xp.where(x > 3, x, -x),
+    "where": lambda xp, x: xp.where(condition(xp, x), x, x[::-1]),
     "take": lambda xp, x: xp.take(x, xp.argmax(x, axis=1), axis=0),
     "masked": lambda xp, x: x[x > 3],
     "concatenate": lambda xp, x: xp.concatenate([x, x[::-1]]),
@@ -79,7 +81,7 @@ def calls():
             for name, dtype in named(table):
                 yield f"{name} {dtype} {layout}", dtype, layout, called(name, count)
     for name, dtype in named(REDUCTIONS):
-        for axis in (None, 0, 1):
+        for axis in (None, 0):
             call = called(name, 1, axis=axis)
             yield f"{name} {dtype} axis {axis}", dtype, "in a row", call
     for name, dtype in named(OTHERS):
