@@ -6,5 +6,5 @@ $(POCL_ROOT)/.complete: tools/debian_root.sh
 # POCL_AREAS='kernels dpnp' runs a part. With WHOLE=1 tests run, too, that are known to be too much work.
 POCL_AREAS ?=
 .PHONY: test-pocl
-test-pocl: build venvs $(POCL_ROOT)/.complete ## Kernels of the Rust tests, of dpnp and of numba-dpex over PoCL, compared with a committed list (root; hours)
+test-pocl: build venvs $(POCL_ROOT)/.complete ## Kernels of the Rust tests, of dpnp and of numba-dpex over PoCL, a second OpenCL runtime, compared with a committed list (root; hours)
 	$(PYTHON) tests/pocl $(POCL_ROOT) --output $(TARGET)/pocl $(if $(POCL_AREAS),--areas $(POCL_AREAS)) $(if $(WHOLE),--whole)

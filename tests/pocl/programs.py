@@ -73,14 +73,13 @@ class Pytest:
 
     OPTIONS = ("-m", "pytest", "-p", "reported", "-p", "no:cacheprovider", "-q", "--tb=short")
 
-    def __init__(self, environment, folder, files, options=(), **variables):
+    def __init__(self, environment, folder, files, **variables):
         self.environment, self.files = PROJECT / environment, [f"{folder}/{file}" for file in files]
-        self.options = [*self.OPTIONS, *options]
         self.variables = {"PYTHONPATH": PROJECT / "tests/pocl"} | variables
 
     def prepare(self, root):
         """The names of its tests, which are collected there."""
-        start = [self.environment / "bin/python", *self.options]
+        start = [self.environment / "bin/python", *self.OPTIONS]
         self.command = lambda *words: root.command(*start, *words, **self.variables)
         listed = output(self.command("--collect-only", *self.files)).splitlines()
         return [line for line in listed if "::" in line]
