@@ -11,6 +11,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use common::{
     Context, Event, Kind, List, MIB, Memory, NONE, OK, Result, bytes, bytes_mut, is_set, wait,
@@ -25,9 +26,14 @@ const UNSUPPORTED: Result = extensions::ZE_RESULT_ERROR_GRAPH_CAPTURE_UNSUPPORTE
 const EXTERNAL: u32 = extensions::ZE_EVENT_COUNTER_BASED_FLAG_GRAPH_EXTERNAL;
 const SIZE: usize = 64;
 
-/// In order, where the layer allows such a list.
+/// In order, where the layer allows such a list. It is one of the second device; those of the first one fork and join below.
 fn list(context: &Context) -> List {
-    context.immediate(*common::queue_orders().last().unwrap())
+    list_of(context, *common::queue_orders().last().unwrap())
+}
+
+fn list_of(context: &Context, flags: u32) -> List {
+    let [_, cpu] = common::devices();
+    context.immediate_on(cpu, &common::queue_desc(flags))
 }
 
 fn barrier(list: List, signal: Event, waits: &[Event]) -> Result {
@@ -74,7 +80,7 @@ fn a_device_announces_graphs_that_do_not_change() {
 #[test]
 fn commands_are_executed_whenever_the_graph_is() {
     let context = Context::new();
-    let (list, outside) = (list(&context), context.immediate(0));
+    let (list, outside) = (list(&context), list_of(&context, 0));
     let (a, b) = (
         context.alloc(Kind::Shared, SIZE),
         context.alloc(Kind::Shared, SIZE),
@@ -169,8 +175,11 @@ fn executions_of_one_instance_follow_each_other() {
 #[test]
 fn lists_fork_and_join() {
     let context = Context::new();
-    for flags in common::queue_orders() {
-        let [first, second, third] = [(); 3].map(|()| context.immediate(*flags));
+    let orders = common::queue_orders().iter();
+    let orders = orders.flat_map(|flags| common::devices().map(|device| (device, *flags)));
+    for (device, flags) in orders {
+        let list = || context.immediate_on(device, &common::queue_desc(flags));
+        let [first, second, third] = [(); 3].map(|()| list());
         let [forked, again, joined, joined_again] = [(); 4].map(|()| graphs::counter(context.0, 0));
         let size = MIB / 4;
         let [a, b, c] = [(); 3].map(|()| context.alloc(Kind::Shared, size));
@@ -206,6 +215,39 @@ fn lists_fork_and_join() {
             .into_iter()
             .for_each(|memory| context.free(memory));
     }
+}
+
+/// Not even if the event that it waits for is set, as a regular one is from the last execution on.
+#[test]
+fn a_fork_does_not_begin_before_the_graph() {
+    let context = Context::new();
+    let lists = [list(&context), list(&context)];
+    let pool = context.pool(3, false);
+    let [forked, gate, done] = pool.events[..] else {
+        unreachable!()
+    };
+    let joined = graphs::counter(context.0, 0);
+    let memory = context.alloc(Kind::Shared, SIZE);
+    let graph = graphs::record(lists[0], || {
+        assert_eq!(barrier(lists[0], forked, &[]), OK);
+        common::fill(lists[1], memory, &[1], SIZE, joined, &[forked]);
+        assert_eq!(barrier(lists[0], NONE, &[joined]), OK);
+    });
+    let executable = graphs::instantiate(graph).unwrap();
+    execute(lists[0], executable);
+    assert!(is_set(forked));
+    bytes_mut(memory, SIZE).fill(0);
+    assert_eq!(graphs::append(lists[0], executable, done, &[gate]), OK);
+    thread::sleep(Duration::from_millis(5));
+    assert_eq!(bytes(memory, SIZE), [0; SIZE]);
+    ok!(zeEventHostSignal(gate));
+    wait(done);
+    assert_eq!(bytes(memory, SIZE), [1; SIZE]);
+    assert_eq!(graphs::destroy_executable(executable), OK);
+    assert_eq!(graphs::destroy(graph), OK);
+    ok!(zeEventDestroy(joined));
+    lists.into_iter().for_each(common::destroy);
+    context.free(memory);
 }
 
 /// The first list has to follow the work of all others.
@@ -388,7 +430,7 @@ fn a_graph_is_executed_by_lists_like_the_one_that_recorded_it() {
     let context = Context::new();
     let (list, regular) = (list(&context), context.list(0));
     let [gpu, cpu] = common::devices();
-    let other = context.immediate_on(cpu, &common::queue_desc(0));
+    let other = context.immediate_on(gpu, &common::queue_desc(0));
     let graph = graphs::record(list, || assert_eq!(barrier(list, NONE, &[]), OK));
     let executable = graphs::instantiate(graph).unwrap();
     for other in [regular, other] {

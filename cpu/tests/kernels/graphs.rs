@@ -7,6 +7,7 @@ use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
 use super::launches::Setup;
+use super::process;
 use super::recorded::{self, Executable};
 use super::runtime::{call, must};
 
@@ -106,4 +107,50 @@ fn threads_have_graphs_of_their_own() {
             });
         }
     });
+}
+
+/// Without the device's engine, which keeps the order.
+#[test]
+fn an_execution_ends_with_the_last_of_its_commands() {
+    process::alone_with(
+        "graphs::a_kernel_ends_after_the_command_that_joins_its_list",
+        &[("ZEUSM_CPU_ENGINES", "queue")],
+    );
+}
+
+/// The list has no order.
+#[test]
+#[ignore = "run by an_execution_ends_with_the_last_of_its_commands"]
+fn a_kernel_ends_after_the_command_that_joins_its_list() {
+    let Some(setup) = Setup::new() else { return };
+    let runtime = &setup.runtime;
+    let lists = [(); 2].map(|()| runtime.immediate(false));
+    let (x, y) = (runtime.shared(&[5]), runtime.shared(&[0]));
+    let kernel = setup.long(x);
+    let [forked, joined] = [(); 2].map(|()| recorded::counter(runtime.context, 0));
+    let done = runtime.events(1)[0];
+    let barrier = |list, signal, mut waits: Vec<_>| {
+        let (count, waits) = (waits.len() as u32, waits.as_mut_ptr());
+        must!(
+            runtime,
+            zeCommandListAppendBarrier(list, signal, count, waits)
+        );
+    };
+    let graph = recorded::record(lists[0], || {
+        barrier(lists[0], forked, vec![]);
+        runtime.launch(lists[1], kernel, 1, NONE, &[forked]);
+        let (to, from) = (y.as_mut_ptr().cast(), (&raw const joined).cast());
+        let (mut waits, size) = (forked, size_of_val(y));
+        must!(
+            runtime,
+            zeCommandListAppendMemoryCopy(lists[1], to, from, size, joined, 1, &raw mut waits)
+        );
+        barrier(lists[0], NONE, vec![joined]);
+    });
+    let executable = recorded::instantiate(graph).unwrap();
+    assert_eq!(recorded::append(lists[0], executable, done, &[]), OK);
+    must!(runtime, zeEventHostSynchronize(done, u64::MAX));
+    assert_ne!(x[0], 5);
+    assert_eq!(recorded::destroy_executable(executable), OK);
+    assert_eq!(recorded::destroy(graph), OK);
 }
