@@ -15,7 +15,7 @@ impl CommandList {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` when a regular list is closed, or the device does not access the memory; and the
-    /// errors of [`Operation::pin`] and of [`recorder`](Self::recorder).
+    /// errors of [`Operation::pin`] and of the graph that records the list, if one does.
     pub fn append<O: Operation + 'static>(
         &self,
         operation: O,
