@@ -166,6 +166,15 @@ assert "zeusm" not in open("/proc/self/maps").read()
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_program_that_does_not_import_zeusm_has_fourier_transforms(command):
+    """SYCL's adapter for OpenCL is loaded before the runtime is initialised, and OpenCL's loader with it."""
+    code = "import dpnp; print(dpnp.asnumpy(dpnp.fft.fft(dpnp.ones(4, dtype='f4'))).real.tolist())"
+    line = [sys.executable, "-m", "zeusm", command, sys.executable, "-c", code]
+    run = subprocess.run(line, capture_output=True, text=True)
+    assert (run.stdout, run.returncode) == ("[4.0, 0.0, 0.0, 0.0]\n", 0), run.stderr
+
+
 def test_a_forks_child_has_the_name_in_the_place_of_its_parents():
     """The child writes the environment's bytes: another thread may have had the lock at the fork."""
     program = f"""

@@ -15,6 +15,8 @@ HELP = (
 #: The name by which programs open a Level Zero library.
 LOADER = "libze_loader.so.1"
 PATHS = "LD_LIBRARY_PATH"
+#: The libraries that OpenCL's loader opens. It may read the variable before the runtime is initialised, which adds itself then.
+OPENCL = "OCL_ICD_FILENAMES"
 #: Variables that a program has unless it sets them.
 DEFAULTS = {
     # What the CPU runtime sets when it is initialised, for programs that load SYCL's adapter before: it reads the variable then.
@@ -74,10 +76,14 @@ def environment_for(runtime: zeusm.Runtime) -> dict[str, str]:
         raise ValueError(
             f"other processes find a Level Zero library by its file's name, {LOADER}, and the runtime is {runtime.path}"
         )
-    folders = [str(runtime.path.parent)]
-    folders += [folder for folder in [environment.get(PATHS)] if folder]
-    environment[PATHS] = ":".join(folders)
+    joined(environment, PATHS, str(runtime.path.parent), environment.get(PATHS))
+    if runtime.kind == "cpu":
+        joined(environment, OPENCL, environment.get(OPENCL), str(runtime.path))
     return DEFAULTS | environment
+
+
+def joined(environment: dict[str, str], variable: str, *paths: str | None) -> None:
+    environment[variable] = ":".join(path for path in paths if path)
 
 
 def failure(name: str, reason: object, status: int) -> int:
