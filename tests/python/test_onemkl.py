@@ -166,6 +166,8 @@ assert "zeusm" not in open("/proc/self/maps").read()
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
+@on_gpu
+@pytest.mark.once
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_a_program_that_does_not_import_zeusm_has_fourier_transforms(command):
     """SYCL's adapter for OpenCL is loaded before the runtime is initialised, and OpenCL's loader with it."""
