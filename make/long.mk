@@ -101,7 +101,7 @@ test-pyzes: $(VENV_OPEN3D)/.zeusm ## Intel's bindings of Sysman
 test-umf: $(VENV_OPEN3D)/.zeusm ## UMF's Level Zero provider, its pools, and its IPC
 	$(call FOREIGN,$(VENV_OPEN3D))/test_umf.py
 
-# Each has an hour. PROGRAMS="umf pyzes" runs a part.
+# Each has three hours. PROGRAMS="umf pyzes" runs a part.
 PROGRAMS := umf pyzes llama open3d mpi jax torch
 .PHONY: test-foreign
 test-foreign: ## Foreign programs on the CPU runtime, those above and test-mpi, test-jax, test-torch, with a table at the end (15 GB of packages)
