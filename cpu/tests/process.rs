@@ -33,6 +33,38 @@ fn child_ends_early() {
     std::process::exit(0);
 }
 
+/// Which signals a thread blocks, of those with this name.
+fn blocked_by_threads(name: &str) -> Vec<u64> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let statuses = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("status")));
+    let ours = statuses
+        .flatten()
+        .filter(|it| it.starts_with(&format!("Name:\t{name}\n")));
+    let field = |it: String| {
+        let line = it.lines().find_map(|line| line.strip_prefix("SigBlk:\t"));
+        u64::from_str_radix(line.unwrap(), 16).unwrap()
+    };
+    ours.map(field).collect()
+}
+
+#[test]
+fn signals_of_the_process_are_the_applications() {
+    let context = Context::new();
+    let memory = context.alloc(Kind::Shared, 256 * MIB);
+    common::fill(context.immediate(0), memory, &[1], 256 * MIB, NONE, &[]);
+    let mut looks = (0..500).map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        blocked_by_threads("zeusm-cpu")
+    });
+    // A new thread gets its name, and then its mask.
+    let blocked = looks.find(|sets| sets.iter().any(|set| *set != 0)).unwrap();
+    for set in blocked.into_iter().filter(|set| *set != 0) {
+        let has = |signal: i32| set & 1 << (signal - 1) != 0;
+        assert!(has(libc::SIGINT) && has(libc::SIGCHLD) && has(libc::SIGTERM));
+        assert!(!has(libc::SIGSEGV) && !has(libc::SIGTRAP));
+    }
+}
+
 #[test]
 fn a_call_fails_at_the_end_of_its_thread() {
     alone("child_fails_at_the_end_of_a_thread");

@@ -14,6 +14,31 @@ pub fn action(signal: c_int) -> Option<sigaction> {
     }
 }
 
+/// What an instruction raises in its thread, and what samples every thread.
+const OF_THREADS: [c_int; 8] = [
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGPROF,
+    libc::SIGSEGV,
+    libc::SIGSYS,
+    libc::SIGTRAP,
+];
+
+/// Leaves the process's signals, such as `SIGINT`, to the application's threads: the caller, a thread of the runtime, gets none.
+pub fn leave_to_application() {
+    let mut blocked = MaybeUninit::uninit();
+    // SAFETY: the first call initialises the set that the others change and read.
+    unsafe {
+        libc::sigemptyset(blocked.as_mut_ptr());
+        for signal in (1..32).filter(|signal| !OF_THREADS.contains(signal)) {
+            libc::sigaddset(blocked.as_mut_ptr(), signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), ptr::null_mut());
+    }
+}
+
 /// Calls `load`, which may load and initialise a library, and undoes what that changes in the process's actions for signals.
 pub fn preserved<T>(load: impl FnOnce() -> T) -> T {
     let all = 1..=libc::SIGRTMAX();

@@ -10,7 +10,7 @@ use zeusm_process::{Condvar, Mutex};
 use crate::engine::order::primitives::THREAD_STACK;
 use crate::engine::order::retired::release_retired;
 use crate::engine::order::{ByPriority, Priority, Ready, ReadyList, dispatch};
-use crate::system::processor;
+use crate::system::{processor, signals};
 
 /// A job for a worker.
 pub type Job = Box<dyn FnOnce() + Send>;
@@ -93,7 +93,11 @@ impl Workers {
         let worker = thread::Builder::new()
             .name("zeusm-cpu".to_owned())
             .stack_size(THREAD_STACK);
-        let started = worker.spawn(|| self.serve()).is_ok();
+        let serve = || {
+            signals::leave_to_application();
+            self.serve();
+        };
+        let started = worker.spawn(serve).is_ok();
         if started {
             state.threads += 1;
             state.idle += 1;
