@@ -3,7 +3,7 @@ POCL_ROOT := $(CURDIR)/.cache/pocl-root
 $(POCL_ROOT)/.complete: tools/debian_root.sh
 	sh tools/debian_root.sh $(POCL_ROOT) sid pocl-opencl-icd ocl-icd-libopencl1 libssl3t64 libffi8 libbz2-1.0 liblzma5
 
-# POCL_AREAS='kernels dpnp' runs a part. With WHOLE=1 tests run, too, that are known to be too much work.
+# POCL_AREAS='kernels tables' runs a part. With WHOLE=1 tests run, too, that are known to be too much work.
 POCL_AREAS ?=
 .PHONY: test-pocl
 test-pocl: build venvs $(POCL_ROOT)/.complete ## Kernels of the Rust tests, of dpnp and of numba-dpex over PoCL, a second OpenCL runtime, compared with a committed list (root; hours)

@@ -15,6 +15,7 @@ use zeusm_process::{Local, Mutex, OwnFile};
 
 use crate::engine::{SharedState, Signal, dispatch};
 use crate::memory::{Mapping, PAGE, ShareError, own_memory_file};
+use crate::system::signals;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"zeusmevp");
 
@@ -173,7 +174,12 @@ impl Watcher {
         if !watched.has_thread {
             let (board, watcher) = (Arc::clone(&self.board), Arc::downgrade(self));
             let thread = thread::Builder::new().name("zeusm-cpu-event".to_owned());
-            watched.has_thread = thread.spawn(move || serve(&board, &watcher)).is_ok();
+            watched.has_thread = thread
+                .spawn(move || {
+                    signals::leave_to_application();
+                    serve(&board, &watcher);
+                })
+                .is_ok();
         }
         watched.has_thread
     }

@@ -14,6 +14,7 @@ use crate::engine::order::primitives::{
     AtomicUsize, Condvar, Mutex, Ordering, THREAD_STACK, thread,
 };
 use crate::engine::order::{NativeEvent, Request};
+use crate::system::signals;
 
 /// Finds a command that the native runtime executes.
 type Find = Arc<dyn Fn() -> Option<Arc<dyn NativeEvent>> + Send + Sync>;
@@ -99,7 +100,12 @@ impl Waiter {
             let helper = thread::Builder::new()
                 .name("zeusm-cpu-helper".to_owned())
                 .stack_size(THREAD_STACK);
-            state.has_helper = helper.spawn(|| self.serve()).is_ok();
+            state.has_helper = helper
+                .spawn(|| {
+                    signals::leave_to_application();
+                    self.serve();
+                })
+                .is_ok();
         }
         Box::new(Asked(self))
     }
