@@ -140,6 +140,22 @@ def test_a_fault_elsewhere_ends_the_program_with_one_dump(is_early):
     assert errors.count("Fatal Python error") == 1, errors
 
 
+@pytest.mark.parametrize(
+    "between", ["", "zm.MemoryUSMDevice(2000)"], ids=["nothing", "an allocation"]
+)
+def test_a_new_handler_comes_first_until_the_next_allocation(between):
+    process = start(f"""
+        memory = zm.MemoryUSMDevice(1000)
+        import faulthandler
+        faulthandler.enable()
+        {between}
+        ctypes.string_at(memory._pointer, 1)
+    """)
+    errors = finish(process)[1]
+    assert process.returncode == (86 if between else -signal.SIGSEGV)
+    assert errors.count("host-access:") == (2 if between else 1)
+
+
 def test_a_report_into_a_pipe(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
