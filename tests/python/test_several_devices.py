@@ -82,7 +82,13 @@ def test_the_tests_of_devices_pass_on_several(fresh, layout):
 
 @pytest.mark.once
 def test_onemkl_computes_on_a_device_of_type_cpu(fresh):
-    run_tests(fresh, "test_onemkl.py", WITH_CPU, "-k", "not refused and not lengths and not child and not fourier")
+    run_tests(
+        fresh,
+        "test_onemkl.py",
+        WITH_CPU,
+        "-k",
+        "not refused and not lengths and not child and not fourier",
+    )
 
 
 def test_one_gpu_is_the_only_device_by_default(fresh):
