@@ -11,6 +11,13 @@ use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::memory::{Pin, Span};
 use crate::opencl::{self, Queue};
 
+/// Pins of the memory of pointers, and of any memory for kernels that access it through others.
+fn pins(memory: &[Span], is_indirect: bool) -> ZeResult<Pins> {
+    let any = is_indirect.then(|| Ok(Pin::any()));
+    let pins = memory.iter().filter_map(|span| span.pin().transpose());
+    pins.chain(any).collect()
+}
+
 impl Operation for Launch {
     fn kind(&self) -> Kind {
         if self.is_empty() {
@@ -21,9 +28,7 @@ impl Operation for Launch {
     }
 
     fn pin(&self) -> ZeResult<Pins> {
-        let any = self.is_indirect.then(|| Ok(Pin::any()));
-        let pins = self.memory.iter().filter_map(|span| span.pin().transpose());
-        pins.chain(any).collect()
+        pins(&self.memory, self.is_indirect)
     }
 
     fn uses(&self) -> Uses {
@@ -86,9 +91,7 @@ impl Operation for Sequence {
     }
 
     fn pin(&self) -> ZeResult<Pins> {
-        let any = self.is_indirect.then(|| Ok(Pin::any()));
-        let pins = self.memory.iter().filter_map(|span| span.pin().transpose());
-        pins.chain(any).collect()
+        pins(&self.memory, self.is_indirect)
     }
 
     fn uses(&self) -> Uses {
