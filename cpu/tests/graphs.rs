@@ -57,6 +57,15 @@ fn execute(list: List, executable: graphs::Executable) {
     assert_eq!(synchronize(list), OK);
 }
 
+/// The end of a test: what it has made is destroyed.
+fn end(context: &Context, events: &[Event], lists: &[List], memory: &[Memory]) {
+    for event in events {
+        ok!(zeEventDestroy(*event));
+    }
+    lists.iter().for_each(|list| common::destroy(*list));
+    memory.iter().for_each(|memory| context.free(*memory));
+}
+
 #[test]
 fn a_device_announces_graphs_that_do_not_change() {
     let mut graphs = ze_record_replay_graph_ext_properties_t {
@@ -110,8 +119,7 @@ fn commands_are_executed_whenever_the_graph_is() {
     assert_eq!(graphs::destroy_executable(executable), OK);
     assert_eq!(graphs::destroy(graph), OK);
     assert_eq!(graphs::is_empty(graph), Err(INVALID), "it is gone");
-    [list, outside].into_iter().for_each(common::destroy);
-    [a, b].into_iter().for_each(|memory| context.free(memory));
+    end(&context, &[], &[list, outside], &[a, b]);
 }
 
 /// An execution begins behind its wait list, and its event is set when all is done.
@@ -167,8 +175,7 @@ fn executions_of_one_instance_follow_each_other() {
     assert_eq!(bytes(memory, SIZE), [5; SIZE]);
     assert_eq!(graphs::destroy_executable(executable), OK);
     assert_eq!(graphs::destroy(graph), OK);
-    lists.into_iter().for_each(common::destroy);
-    context.free(memory);
+    end(&context, &[], &lists, &[memory]);
 }
 
 /// A list joins the capture when it waits for an event of it, and leaves it with the first one.
@@ -207,13 +214,8 @@ fn lists_fork_and_join() {
         }
         assert_eq!(graphs::destroy_executable(executable), OK);
         assert_eq!(graphs::destroy(graph), OK);
-        for event in [forked, again, joined, joined_again] {
-            ok!(zeEventDestroy(event));
-        }
-        [first, second, third].into_iter().for_each(common::destroy);
-        [a, b, c]
-            .into_iter()
-            .for_each(|memory| context.free(memory));
+        let events = [forked, again, joined, joined_again];
+        end(&context, &events, &[first, second, third], &[a, b, c]);
     }
 }
 
@@ -245,9 +247,7 @@ fn a_fork_does_not_begin_before_the_graph() {
     assert_eq!(bytes(memory, SIZE), [1; SIZE]);
     assert_eq!(graphs::destroy_executable(executable), OK);
     assert_eq!(graphs::destroy(graph), OK);
-    ok!(zeEventDestroy(joined));
-    lists.into_iter().for_each(common::destroy);
-    context.free(memory);
+    end(&context, &[joined], &lists, &[memory]);
 }
 
 /// The first list has to follow the work of all others.
@@ -278,11 +278,7 @@ fn forks_that_are_not_joined_make_the_graph_invalid() {
         );
         assert_eq!(graphs::destroy(graph), OK);
     }
-    for event in [forked, joined] {
-        ok!(zeEventDestroy(event));
-    }
-    lists.into_iter().for_each(common::destroy);
-    context.free(memory);
+    end(&context, &[forked, joined], &lists, &[memory]);
 }
 
 #[test]
@@ -343,8 +339,7 @@ fn what_is_recorded_cannot_be_waited_for() {
     wait(internal);
     assert!(!graphs::is_capturing(second));
     assert_eq!(graphs::destroy(graph), OK);
-    ok!(zeEventDestroy(internal));
-    [first, second, list].into_iter().for_each(common::destroy);
+    end(&context, &[internal], &[first, second, list], &[]);
 }
 
 #[test]
@@ -377,10 +372,7 @@ fn captures_do_not_merge_and_have_no_parts() {
     execute(lists[0], executable);
     assert_eq!(graphs::destroy_executable(executable), OK);
     assert_eq!(graphs::destroy(empty), OK);
-    for event in events {
-        ok!(zeEventDestroy(event));
-    }
-    lists.into_iter().for_each(common::destroy);
+    end(&context, &events, &lists, &[]);
 }
 
 /// An internal event is the instance's own, an external one the program's.
@@ -549,11 +541,7 @@ fn the_description_has_every_command_and_its_order() {
     assert!(detailed.contains(&written) && !simple.contains(&written));
     assert_eq!(graphs::dump(graph, "/no/such/folder", false), INVALID);
     assert_eq!(graphs::destroy(graph), OK);
-    for event in [forked, joined] {
-        ok!(zeEventDestroy(event));
-    }
-    lists.into_iter().for_each(common::destroy);
-    context.free(memory);
+    end(&context, &[forked, joined], &lists, &[memory]);
 }
 
 /// Two instances at the same time, each from its own thread and list: internal events of one do not set those of the other.
@@ -586,11 +574,7 @@ fn instances_are_executed_by_threads_at_the_same_time() {
     });
     assert!(bytes(b, MIB).iter().all(|byte| *byte == 1));
     assert_eq!(graphs::destroy(graph), OK);
-    for event in [forked, joined] {
-        ok!(zeEventDestroy(event));
-    }
-    [first, second].into_iter().for_each(common::destroy);
-    [a, b].into_iter().for_each(|memory| context.free(memory));
+    end(&context, &[forked, joined], &[first, second], &[a, b]);
 }
 
 /// A command of a random program: a copy between buffers, or a fill, on one of the lists.
@@ -681,10 +665,6 @@ proptest! {
         }
         assert_eq!(graphs::destroy_executable(executable), OK);
         assert_eq!(graphs::destroy(graph), OK);
-        for event in events {
-            ok!(zeEventDestroy(event));
-        }
-        lists.into_iter().for_each(common::destroy);
-        buffers.into_iter().for_each(|memory| context.free(memory));
+        end(&context, &events, &lists, &buffers);
     }
 }

@@ -379,14 +379,11 @@ impl State {
         self.damaged = watch.padding().into_iter().find_map(|around| {
             // SAFETY: the pages are accessible, and mappings of ours.
             let found = unsafe { slice::from_raw_parts(around.start as *const u8, around.len()) };
-            let is_whole = EXPECTED.get(..found.len()) == Some(found);
-            let mut at = found.iter();
-            if is_whole {
-                None
-            } else {
-                at.position(|it| *it != PADDING)
+            if EXPECTED.get(..found.len()) == Some(found) {
+                return None;
             }
-            .map(|at| around.start + at)
+            let at = found.iter().position(|it| *it != PADDING)?;
+            Some(around.start + at)
         });
     }
 
