@@ -14,15 +14,6 @@ from pathlib import Path
 import yaml
 
 PROJECT = Path("root/project")
-IN_ROOT = """
-mount -t proc proc "$ROOT/proc"
-mount --rbind /dev "$ROOT/dev"
-mount -t tmpfs tmpfs "$ROOT/dev/shm"
-exec chroot "$ROOT" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive \
-    PIP_CERT=/etc/ssl/certs/ca-certificates.crt ZEUSM="$ZEUSM" sh -ec 'cd /root/project; eval "$1"' sh "$LINE"
-"""
-
-
 # Where `make install` has put the runtime.
 PKG_CONFIG = "PKG_CONFIG_PATH=/opt/installed/lib/pkgconfig"
 
@@ -51,19 +42,23 @@ def main(root, page, wheel):
     lines = [*gitlab, installed] + (jax if os.environ.get("ZEUSM_TEST_CI_JAX") else [])
     for line in lines:
         print(f"== {line}", flush=True)
-        variables = {"ROOT": str(root), "ZEUSM": f"./{wheel.name}", "LINE": line}
+        variables = [
+            "DEBIAN_FRONTEND=noninteractive",
+            "PIP_CERT=/etc/ssl/certs/ca-certificates.crt",
+            f"ZEUSM=./{wheel.name}",
+        ]
         command = [
-            "unshare",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--propagation",
-            "private",
+            "sh",
+            "tools/in_root.sh",
+            root,
+            "--",
+            f"/{PROJECT}",
+            *variables,
             "sh",
             "-ec",
-            IN_ROOT,
+            line,
         ]
-        subprocess.run(command, env=os.environ | variables, check=True, timeout=1800)
+        subprocess.run(command, check=True, timeout=1800)
     print(f"{len(lines)} lines ran, each with status 0")
 
 

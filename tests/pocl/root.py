@@ -9,21 +9,6 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[2]
 # Debian's loader of OpenCL; PoCL's own library lacks a function of the API.
 OPENCL = "/usr/lib/x86_64-linux-gnu/libOpenCL.so.1"
-# The mounts end with the command. The shell is the first process there, and collects those whose parents have ended.
-ENTER = """
-root=$1 project=$2 folder=$3
-shift 3
-mount -t proc proc "$root/proc"
-mount --rbind /sys "$root/sys"
-mount --rbind /dev "$root/dev"
-mount -t tmpfs tmpfs "$root/dev/shm"
-mount -t tmpfs tmpfs "$root/tmp"
-for path in "$project" $PYTHON_FILES; do
-    if [ -d "$path" ]; then mkdir -p "$root$path"; else mkdir -p "$(dirname "$root$path")"; touch "$root$path"; fi
-    mount --bind "$path" "$root$path"
-done
-chroot "$root" /usr/bin/env -i -C "$folder" PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "$@"
-"""
 
 
 def python_files():
@@ -48,10 +33,8 @@ class Root:
     def command(self, *command, folder=PROJECT, **variables):
         """What runs a command there, in a folder of the project."""
         pairs = [f"{name}={value}" for name, value in (self.variables | variables).items()]
-        spaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation=private"]
-        outside = ["env", f"PYTHON_FILES={' '.join(python_files())}", *spaces]
-        enter = ["sh", "-ec", ENTER, "sh", self.folder, PROJECT, folder]
-        return [*map(str, [*outside, *enter, *pairs, *command])]
+        enter = ["sh", PROJECT / "tools" / "in_root.sh", self.folder, PROJECT, *python_files()]
+        return [*map(str, [*enter, "--", folder, *pairs, *command])]
 
     def version(self):
         """PoCL's version, by its package."""
