@@ -22,8 +22,7 @@
 //! a [`Context`] owns allocations, [`usm`] allocates through a [`pool`], [`Queue`] and [`Event`] order the work, and [`ipc`]
 //! and [`sycl`] share memory with other processes and with SYCL.
 //!
-//! On Windows there are no `ipc` (which sends file descriptors) and `sycl` (which uses the names of SYCL's functions on Linux),
-//! and the system's loader, `ze_loader.dll`, is the only runtime: the CPU runtime is for Linux.
+//! On Windows there is no `ipc` (which sends file descriptors), and the system's loader, `ze_loader.dll`, is the only runtime: the CPU runtime is for Linux.
 #![deny(missing_docs, clippy::disallowed_types)]
 
 pub use level_zero_sys as sys;
@@ -50,7 +49,6 @@ pub mod runtime;
 mod shared_library;
 pub mod suai;
 mod suspend;
-#[cfg(target_os = "linux")]
 pub mod sycl;
 pub mod usm;
 

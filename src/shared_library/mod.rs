@@ -8,4 +8,4 @@ pub(crate) use linux::{find, function, is_loaded, path_of, symbol};
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]
-pub(crate) use windows::{function, path_of};
+pub(crate) use windows::{containing, function, module, path_of, symbol};

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, OsString, c_void};
 use std::os::windows::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::ptr;
+use std::{mem, ptr};
 
 use windows_sys::Win32::Foundation::HMODULE;
 use windows_sys::Win32::System::LibraryLoader::{
@@ -14,8 +14,8 @@ use windows_sys::Win32::System::LibraryLoader::{
 /// The longest path that Windows has, in UTF-16 units.
 const LONGEST_PATH: usize = 32_768;
 
-/// The path of the library that contains the code at `address`.
-pub(crate) fn path_of(address: *const c_void) -> Option<PathBuf> {
+/// The library that contains the code or data at `address`.
+pub(crate) fn containing(address: *const c_void) -> Option<HMODULE> {
     // Windows would answer with the program.
     if address.is_null() {
         return None;
@@ -24,9 +24,13 @@ pub(crate) fn path_of(address: *const c_void) -> Option<PathBuf> {
         GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
     let mut module: HMODULE = ptr::null_mut();
     // SAFETY: with these flags the second argument is any address, and the handle is not owned.
-    if unsafe { GetModuleHandleExW(flags, address.cast(), &raw mut module) } == 0 {
-        return None;
-    }
+    let found = unsafe { GetModuleHandleExW(flags, address.cast(), &raw mut module) };
+    (found != 0).then_some(module)
+}
+
+/// The path of the library that contains the code or data at `address`.
+pub(crate) fn path_of(address: *const c_void) -> Option<PathBuf> {
+    let module = containing(address)?;
     let mut name = vec![0_u16; LONGEST_PATH];
     // SAFETY: the buffer has that many units, and the caller's library is never unloaded.
     let length = unsafe { GetModuleFileNameW(module, name.as_mut_ptr(), LONGEST_PATH as u32) };
@@ -36,13 +40,24 @@ pub(crate) fn path_of(address: *const c_void) -> Option<PathBuf> {
 
 /// The address of a function of the library with the file name `name`, if that is loaded and has the function.
 pub(crate) fn function(name: &CStr, function: &CStr) -> Option<*const c_void> {
-    let module = module(name)?;
-    // SAFETY: the handle is that of a loaded library, and the name is a C string.
-    let found = unsafe { GetProcAddress(module, function.as_ptr().cast()) };
-    found.map(|address| address as *const c_void)
+    // SAFETY: the address is not used as anything else.
+    unsafe { symbol(module(name)?, function) }
 }
 
-fn module(name: &CStr) -> Option<HMODULE> {
+/// Looks a function up in a library.
+///
+/// # Safety
+/// `module` must be loaded, and `F` the type of the function.
+pub(crate) unsafe fn symbol<F: Copy>(module: HMODULE, name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
+    // SAFETY: the caller guarantees that the library is loaded; the name is a C string.
+    let found = unsafe { GetProcAddress(module, name.as_ptr().cast()) }?;
+    // SAFETY: the caller guarantees that `F` is the type of the function.
+    Some(unsafe { mem::transmute_copy(&found) })
+}
+
+/// The library with the file name `name`, if it is loaded.
+pub(crate) fn module(name: &CStr) -> Option<HMODULE> {
     // SAFETY: the name is a C string; the handle is not owned.
     let module = unsafe { GetModuleHandleA(name.as_ptr().cast()) };
     (!module.is_null()).then_some(module)

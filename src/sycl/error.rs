@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::Backend;
+use super::backend::Backend;
+use super::platform::names::INTERFACE;
 
 /// Why SYCL cannot be used, or which call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -10,7 +11,7 @@ use super::Backend;
 pub enum Error {
     /// dpctl's library is not in the process.
     #[error(
-        "libDPCTLSyclInterface is not in this process{}: install dpctl (pip install dpctl) and import it first",
+        "{INTERFACE} is not in this process{}: install dpctl (pip install dpctl) and import it first",
         beside(.0.as_ref())
     )]
     NoDpctl(Option<PathBuf>),

@@ -51,7 +51,7 @@ impl EventRef {
             return Err(Error::Unavailable {
                 purpose: "SYCL event that Level Zero signals",
                 reason: format!(
-                    "{} is neither libsycl.so.8 nor libsycl.so.9, whose events are supported",
+                    "{} is neither of SYCL 2025 nor of 2026, whose events are supported",
                     library.sycl_path().display()
                 ),
             });
@@ -62,8 +62,11 @@ impl EventRef {
         library.call(&throwing.operator_delete, |_| ())?;
         // SAFETY: `operator new` accepts any size.
         let storage = library.call(&throwing.operator_new, |new| unsafe { new(EVENT_SIZE) })?;
-        // SAFETY: the context is alive. The result is not trivially copyable, so by the System V ABI for x86-64 it is written
-        // to the storage that the first argument points to. With a null native event SYCL makes one.
+        if storage.is_null() {
+            return Err(Error::Failed(throwing.operator_new.name));
+        }
+        // SAFETY: the context is alive. The result is not trivially copyable, so by the ABIs for x86-64 of both systems it
+        // is written to the storage that the first argument points to. With a null native event SYCL makes one.
         let made = library.call(&throwing.event_make, |make| unsafe {
             make(storage, 0, context.as_raw(), false, LEVEL_ZERO);
         });

@@ -3,20 +3,14 @@
 use std::ffi::{c_char, c_uint, c_void};
 use std::path::{Path, PathBuf};
 
-use libloading::os::unix;
 use once_cell::race::OnceBox;
 
 use super::error::Error;
-use super::exception::Handler;
-use crate::shared_library::{self, symbol};
+use super::platform::{self, Handler, Loaded, names};
+use crate::shared_library;
 
 /// A pointer to an object of a SYCL class: `DPCTLSyclContextRef` and the like in dpctl's headers.
 pub type RawRef = *mut c_void;
-
-/// The file name of dpctl's library, without a version.
-const INTERFACE: &str = "libDPCTLSyclInterface.so";
-/// The file name of the SYCL runtime, without a version.
-const SYCL: &str = "libsycl.so";
 
 /// Declares the table of required functions, and their lookup.
 macro_rules! functions {
@@ -30,13 +24,13 @@ macro_rules! functions {
         }
 
         impl Functions {
-            fn of(library: &unix::Library, path: &Path) -> Result<Self, Error> {
+            fn of(loaded: &Loaded) -> Result<Self, Error> {
                 Ok(Self {
                     $(
                         // SAFETY: this is the function's type in the headers of dpctl 0.17 and 0.22.
-                        $field: unsafe { symbol::<$type>(library, $name) }.ok_or_else(|| Error::Symbol {
+                        $field: unsafe { loaded.symbol::<$type>($name) }.ok_or_else(|| Error::Symbol {
                             name: $name.to_str().unwrap_or_default(),
-                            library: path.to_owned(),
+                            library: loaded.path().to_owned(),
                         })?,
                     )*
                 })
@@ -47,7 +41,7 @@ macro_rules! functions {
 
 /// Declares the table of functions that may throw, with the feature of each.
 macro_rules! throwing {
-    ($($(#[$note:meta])* $field:ident = $symbol:literal, $name:literal, $purpose:literal as $type:ty;)*) => {
+    ($($(#[$note:meta])* $field:ident = $symbol:expr, $name:literal, $purpose:literal as $type:ty;)*) => {
         /// The functions that may throw. Each is optional: without it, only its feature is missing.
         #[derive(Debug, Clone, Copy)]
         pub(super) struct Throwing {
@@ -55,14 +49,14 @@ macro_rules! throwing {
         }
 
         impl Throwing {
-            fn of(library: &unix::Library) -> Self {
+            fn of(loaded: &Loaded) -> Self {
                 Self {
                     $($field: MayThrow {
                         name: $name,
                         purpose: $purpose,
-                        // SAFETY: this is the function's type in dpctl's headers, or, for SYCL's methods, by the Itanium
-                        // C++ ABI.
-                        found: unsafe { symbol::<$type>(library, $symbol) },
+                        // SAFETY: this is the function's type in dpctl's headers, or, for SYCL's methods, by the
+                        // system's C++ ABI.
+                        found: unsafe { loaded.symbol::<$type>($symbol) },
                     },)*
                 }
             }
@@ -117,27 +111,27 @@ functions! {
 }
 
 throwing! {
-    context_native = c"_ZNK4sycl3_V17context9getNativeEv", "sycl::context::getNative",
+    context_native = names::CONTEXT_NATIVE, "sycl::context::getNative",
         "memory in a SYCL context" as Native;
-    device_native = c"_ZNK4sycl3_V16device9getNativeEv", "sycl::device::getNative",
+    device_native = names::DEVICE_NATIVE, "sycl::device::getNative",
         "memory in a SYCL context" as Native;
     queue_wait = c"DPCTLQueue_Wait", "DPCTLQueue_Wait",
         "waiting for a SYCL queue" as unsafe extern "C-unwind" fn(RawRef);
     /// From the extension `sycl_ext_oneapi_queue_empty`, which is optional.
-    queue_is_empty = c"_ZNK4sycl3_V15queue16ext_oneapi_emptyEv", "sycl::queue::ext_oneapi_empty",
+    queue_is_empty = names::QUEUE_IS_EMPTY, "sycl::queue::ext_oneapi_empty",
         "question whether a SYCL queue is empty" as unsafe extern "C-unwind" fn(RawRef) -> bool;
     /// `sycl::detail::make_event(native handle, context const &, keep ownership, backend)`. Its result is not trivially
     /// copyable, and is written to the address in the hidden first argument.
-    event_make = c"_ZN4sycl3_V16detail10make_eventEmRKNS0_7contextEbNS0_7backendE", "sycl::detail::make_event",
+    event_make = names::EVENT_MAKE, "sycl::detail::make_event",
         "SYCL event that Level Zero signals"
         as unsafe extern "C-unwind" fn(RawRef, usize, RawRef, bool, c_char) -> RawRef;
-    event_native = c"_ZNK4sycl3_V15event9getNativeEv", "sycl::event::getNative",
+    event_native = names::EVENT_NATIVE, "sycl::event::getNative",
         "SYCL event that Level Zero signals" as Native;
-    /// `operator new(std::size_t)`, whose memory dpctl's `DPCTLEvent_Delete` frees.
-    operator_new = c"_Znwm", "operator new",
+    /// `operator new(std::size_t)`, whose memory dpctl's `DPCTLEvent_Delete` frees; what stands for it may return null.
+    operator_new = names::NEW, "operator new",
         "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(usize) -> RawRef;
     /// `operator delete`, for storage in which no event was constructed.
-    operator_delete = c"_ZdlPv", "operator delete",
+    operator_delete = names::DELETE, "operator delete",
         "SYCL event that Level Zero signals" as unsafe extern "C-unwind" fn(RawRef);
 }
 
@@ -164,16 +158,9 @@ impl Library {
     }
 
     fn find() -> Result<Self, Error> {
-        let absent = || Error::NoDpctl(shared_library::find(SYCL));
-        let path = shared_library::find(INTERFACE).ok_or_else(absent)?;
-        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
-        // SAFETY: the library is loaded already, so no initialiser runs.
-        let library = unsafe { unix::Library::open(Some(&path), flags) }.map_err(|_| absent())?;
-        let functions = Functions::of(&library, &path)?;
-        let throwing = Throwing::of(&library);
-        let handler = Handler::find(&library);
-        // The library is never closed: the functions have to stay valid, and SYCL's threads run its code.
-        std::mem::forget(library);
+        let loaded = Loaded::find().ok_or_else(|| Error::NoDpctl(platform::sycl()))?;
+        let functions = Functions::of(&loaded)?;
+        let throwing = Throwing::of(&loaded);
         // A method that is found through dpctl's library belongs to the libsycl that dpctl uses, if there are two.
         let methods = [
             throwing.context_native.found,
@@ -184,13 +171,14 @@ impl Library {
             .into_iter()
             .flatten()
             .find_map(|method| shared_library::path_of(method as *const c_void))
-            .or_else(|| shared_library::find(SYCL))
-            .unwrap_or_else(|| PathBuf::from(SYCL));
+            .or_else(platform::sycl)
+            .unwrap_or_else(|| PathBuf::from("SYCL"));
+        let file = sycl.file_name().and_then(|name| name.to_str());
         Ok(Self {
             functions,
             throwing,
-            handler,
-            sycl_version: version(&sycl),
+            handler: loaded.handler(),
+            sycl_version: file.and_then(platform::version).unwrap_or_default(),
             sycl,
         })
     }
@@ -236,18 +224,6 @@ impl Library {
     }
 }
 
-/// The major version in the file name of a SYCL runtime; 0 when there is none.
-fn version(sycl: &Path) -> u32 {
-    let name = sycl.file_name().and_then(|name| name.to_str());
-    let digits = name
-        .and_then(|name| name.strip_prefix(SYCL))
-        .and_then(|name| name.strip_prefix('.'))
-        .and_then(|version| version.split('.').next());
-    digits
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -266,14 +242,11 @@ mod tests {
 
     #[test]
     fn a_missing_function_is_named() {
-        let this = unix::Library::this();
-        let error =
-            Functions::of(&this, Path::new("/somewhere/libDPCTLSyclInterface.so")).unwrap_err();
+        let loaded = Loaded::this();
+        let error = Functions::of(&loaded).unwrap_err();
         let message = error.to_string();
         assert!(message.contains("DPCTLContext_Copy"), "{message}");
-        assert!(
-            message.contains("/somewhere/libDPCTLSyclInterface.so"),
-            "{message}"
-        );
+        let path = loaded.path().display().to_string();
+        assert!(message.contains(&path), "{message}");
     }
 }

@@ -16,8 +16,13 @@ mod classes;
 mod context;
 mod error;
 mod event;
-mod exception;
 mod library;
+#[cfg(target_os = "linux")]
+#[path = "linux/mod.rs"]
+mod platform;
+#[cfg(windows)]
+#[path = "windows/mod.rs"]
+mod platform;
 mod poll;
 mod queue;
 mod reference;

@@ -11,8 +11,8 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use libloading::os::unix;
 use once_cell::race::OnceBox;
 
-use super::error::Error;
 use crate::shared_library::symbol;
+use crate::sycl::error::Error;
 
 /// The size of `_Unwind_Exception` on x86-64, after which the thrown object begins.
 const HEADER: usize = 32;
@@ -26,7 +26,7 @@ const WHAT: usize = 2;
 
 /// The functions of the C++ runtime for catching an exception.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Handler {
+pub(in crate::sycl) struct Handler {
     begin: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     end: unsafe extern "C-unwind" fn(),
     current_type: unsafe extern "C" fn() -> *const c_void,
@@ -83,7 +83,7 @@ impl Handler {
     ///
     /// # Errors
     /// [`Error::Thrown`] with the text of the exception.
-    pub(super) fn call<T>(
+    pub(in crate::sycl) fn call<T>(
         &self,
         function: &'static str,
         body: impl FnOnce() -> T,
