@@ -8,7 +8,6 @@ use level_zero_sys::extensions::{
 use level_zero_sys::*;
 
 use crate::ddi::declare::functions;
-use crate::device::fabric;
 use crate::{context, device, driver, images, init, sysman};
 
 functions! {
@@ -41,13 +40,8 @@ functions! {
     zeDevicePciGetPropertiesExt => device::pci;
     zeDeviceGetRootDevice => device::root_device;
     zeDeviceGetVectorWidthPropertiesExt => device::vector_width;
-
-    zeDeviceGetFabricVertexExp => fabric::of_device;
-    zeFabricVertexGetExp => fabric::vertices;
-    zeFabricVertexGetSubVerticesExp => fabric::sub_vertices;
-    zeFabricVertexGetPropertiesExp => fabric::properties;
-    zeFabricVertexGetDeviceExp => fabric::device;
-    zeFabricEdgeGetExp => fabric::edges;
+    zeDeviceGetFabricVertexExp => device::fabric_vertex;
+    zeFabricVertexGetExp => device::fabric_vertices;
 
     zeContextCreate => context::create;
     zeContextDestroy => context::destroy;

@@ -14,6 +14,17 @@ pub fn get(_: Driver, devices: Room<'_, sys::ze_device_handle_t>) -> ZeResult {
     devices.fill(&list::listed())
 }
 
+/// `zeFabricVertexGetExp`: no fabric connects devices. Intel's driver answers with a vertex for each, by which oneCCL chooses
+/// kernels of GPUs for its exchanges, whose sums are wrong on the CPU.
+pub fn fabric_vertices(_: Driver, all: Room<'_, sys::ze_fabric_vertex_handle_t>) -> ZeResult {
+    all.fill(&[])
+}
+
+/// `zeDeviceGetFabricVertexExp`: nor is a device a vertex of one.
+pub fn fabric_vertex(_: &'static Device, _: &mut sys::ze_fabric_vertex_handle_t) -> ZeResult {
+    Err(sys::ZE_RESULT_EXP_ERROR_DEVICE_IS_NOT_VERTEX)
+}
+
 /// `zeDeviceGetSubDevices`: the visible tiles of a GPU.
 pub fn sub_devices(
     device: &'static Device,
@@ -73,12 +84,21 @@ pub fn can_access_peer(
     Ok(())
 }
 
-/// `zeDevicePciGetPropertiesExt`. The speed is unknown.
+/// The domain of all addresses, above those that a PCI bus or a volume management device has: no hardware is there.
+const DOMAIN: u32 = 0x00ff_ffff;
+
+/// `zeDevicePciGetPropertiesExt`. The devices are on no bus: they have addresses because programs tell devices apart by
+/// them, and the addresses ascend in the order of the devices. A tile has its GPU's. The speed is unknown.
 pub fn pci(
     device: &'static Device,
     mut properties: Out<'_, sys::ze_pci_ext_properties_t>,
 ) -> ZeResult {
-    properties.address = device.address();
+    properties.address = sys::ze_pci_address_ext_t {
+        domain: DOMAIN,
+        bus: device.place,
+        device: 0,
+        function: 0,
+    };
     properties.maxSpeed = sys::ze_pci_speed_ext_t {
         genVersion: -1,
         width: -1,

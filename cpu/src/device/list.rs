@@ -24,9 +24,6 @@ use crate::system::{memory, processor};
 /// launches work-groups in proportion to the units divided by 8, so with fewer it would sort nothing; ggml divides by units / 16.
 const UNITS_OF_A_GPU: usize = 16;
 
-/// The domain of all addresses, above those that a PCI bus or a volume management device has: no hardware is there.
-const DOMAIN: u32 = 0x00ff_ffff;
-
 /// Which queues and immediate lists share an engine. `1`: all, those of different devices, too, and a command that waits for
 /// the host blocks it. `queue`: none. `device`, the default: those of a device do, as those of Intel's client GPUs, since oneMKL
 /// and SYCL's adapter rely on it.
@@ -174,17 +171,6 @@ impl Device {
             *tile ^= self.tile.map_or(0, |tile| tile as u8 + 1);
         }
         uuid
-    }
-
-    /// Its address on a bus: it is on none, but programs tell devices apart by their addresses. They ascend in the order of the
-    /// devices, and a tile has its GPU's.
-    pub fn address(&self) -> sys::ze_pci_address_ext_t {
-        sys::ze_pci_address_ext_t {
-            domain: DOMAIN,
-            bus: self.place,
-            device: 0,
-            function: 0,
-        }
     }
 
     /// The device that it is a sub-device of.

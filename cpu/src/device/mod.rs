@@ -4,7 +4,6 @@
 
 mod compute;
 mod entry;
-pub mod fabric;
 mod layout;
 mod list;
 mod mask;
@@ -14,7 +13,8 @@ mod queues;
 
 pub use compute::{compute, image, module, vector_width};
 pub use entry::{
-    can_access_peer, get, global_timestamps, p2p, pci, root_device, status, sub_devices,
+    can_access_peer, fabric_vertex, fabric_vertices, get, global_timestamps, p2p, pci, root_device,
+    status, sub_devices,
 };
 pub use list::{
     Chosen, Device, check_variables, find, gpus, has_system_atomics, present, with_uuid,
