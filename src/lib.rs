@@ -22,7 +22,7 @@
 //! a [`Context`] owns allocations, [`usm`] allocates through a [`pool`], [`Queue`] and [`Event`] order the work, and [`ipc`]
 //! and [`sycl`] share memory with other processes and with SYCL.
 //!
-//! On Windows there is no `ipc` (which sends file descriptors), and the system's loader, `ze_loader.dll`, is the only runtime: the CPU runtime is for Linux.
+//! On Windows [`ipc`], which sends file descriptors, is an error that says so.
 #![deny(missing_docs, clippy::disallowed_types)]
 
 pub use level_zero_sys as sys;
@@ -41,6 +41,9 @@ pub mod exit;
 pub mod history;
 #[cfg(target_os = "linux")]
 pub mod ipc;
+#[cfg(windows)]
+#[path = "ipc/windows.rs"]
+pub mod ipc;
 mod kind;
 mod ongoing;
 pub mod pool;
@@ -56,7 +59,6 @@ pub use context::Context;
 pub use device::{Device, Driver, MemoryState};
 pub use error::{Error, Result};
 pub use event::{Event, Timing};
-#[cfg(target_os = "linux")]
 pub use ipc::{IpcEventHandle, IpcHandle};
 pub use queue::{Completion, Operation, Queue, RawQueue, Rows, overlap, with_drops, without_drops};
 pub use runtime::Runtime;

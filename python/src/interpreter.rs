@@ -10,6 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use zeusm::exit;
 
+use crate::library;
+
 /// Whether the interpreter is free-threaded. Without a GIL another thread may submit an operation between a check of those in
 /// flight and the access after it.
 pub(crate) const FREE_THREADED: bool = cfg!(Py_GIL_DISABLED);
@@ -39,9 +41,9 @@ pub(crate) fn expect_main() -> PyResult<()> {
 /// # Safety
 /// `F` must be the type that the interpreter's headers give the function.
 pub(crate) unsafe fn function<F: Copy>(names: &[&CStr]) -> Option<F> {
-    let process = libloading::os::unix::Library::this();
+    let library = library::of_the_interpreter()?;
     // SAFETY: the caller guarantees the type, and the interpreter is never unloaded.
-    let found = |name: &&CStr| unsafe { process.get(*name) }.ok().map(|found| *found);
+    let found = |name: &&CStr| unsafe { library.get(*name) }.ok().map(|found| *found);
     names.iter().find_map(found)
 }
 

@@ -3,7 +3,7 @@
 //! It converts arguments and results, raises the same classes of exceptions as dpctl, and releases the GIL around every call
 //! that may block. Its modules use each other in one direction, from the bottom up:
 //!
-//! - `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: threads that it ends;
+//! - `library`: where the interpreter's functions are; `interpreter`: the check that the main interpreter imports the module, and its exit; `parking`: threads that it ends;
 //! - `slots`: fields of classes that one version of CPython has; `getters`: properties with examples;
 //! - `stacks`: Python's stacks as numbers; `traced`: allocations that `tracemalloc` sees;
 //! - `pins`, `errors`; `shown`: objects as the text of messages; `imports`: NumPy and its like;
@@ -36,6 +36,16 @@ mod in_flight;
 mod in_place;
 mod interpreter;
 mod ipc;
+#[cfg(target_os = "linux")]
+#[path = "library/linux.rs"]
+mod library;
+#[cfg(windows)]
+#[path = "library/windows.rs"]
+mod library;
+#[cfg(target_os = "linux")]
+mod machine;
+#[cfg(windows)]
+#[path = "machine/windows.rs"]
 mod machine;
 mod memory;
 mod ordered;

@@ -223,8 +223,11 @@ fn close(py: Python<'_>) -> PyResult<()> {
 fn announce_forks(py: Python<'_>) -> PyResult<()> {
     let keywords = PyDict::new(py);
     keywords.set_item("before", wrap_pyfunction!(announce_fork, py)?)?;
-    let os = py.import("os")?;
-    os.call_method("register_at_fork", (), Some(&keywords))?;
+    // Windows has no forks.
+    let Some(register) = py.import("os")?.getattr_opt("register_at_fork")? else {
+        return Ok(());
+    };
+    register.call((), Some(&keywords))?;
     // Last, as each fork would count as another program's without the hook. A runtime that was chosen by its path may not have
     // the function.
     let _ = Runtime::require_announced_forks();

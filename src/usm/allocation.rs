@@ -1,17 +1,15 @@
 //! An owned allocation.
 
-#[cfg(target_os = "linux")]
 use std::any::Any;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
-#[cfg(target_os = "linux")]
+#[cfg(target_os = "linux")] // Used by `ipc` only.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use zeusm_process::Owned;
 use zeusm_process::memory::{Bound, Memory};
 
-#[cfg(target_os = "linux")]
 use super::in_place::InPlace;
 use super::{LevelZeroProvider, budget, context_map, exports, pools_enabled};
 use crate::context::Context;
@@ -49,7 +47,6 @@ struct Direct {
     /// Whether there may be an export of it.
     has_export: AtomicBool,
     /// For memory of the program.
-    #[cfg(target_os = "linux")]
     in_place: Option<InPlace>,
 }
 
@@ -110,7 +107,6 @@ impl Allocation {
                 pointer,
                 size,
                 has_export: AtomicBool::new(false),
-                #[cfg(target_os = "linux")]
                 in_place: None,
             }))),
         })
@@ -124,7 +120,6 @@ impl Allocation {
     ///
     /// # Safety
     /// The bytes stay where they are, and writable, until `owner` is dropped, and nothing else is mapped there.
-    #[cfg(target_os = "linux")]
     pub unsafe fn from_host(
         context: &Context,
         device: &Device,
@@ -149,7 +144,6 @@ impl Allocation {
     }
 
     /// Whether it is memory of the program.
-    #[cfg(target_os = "linux")]
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         matches!(&self.source, Source::Direct(direct) if direct.in_place.is_some())
@@ -333,7 +327,6 @@ impl Drop for Allocation {
 
 impl Drop for Direct {
     fn drop(&mut self) {
-        #[cfg(target_os = "linux")]
         if self.in_place.is_some() {
             return;
         }

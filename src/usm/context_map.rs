@@ -100,7 +100,6 @@ pub fn held() -> Vec<HeldSlab> {
 }
 
 /// Registers pages of the program, unless an allocation has any of their addresses; whether it has.
-#[cfg(target_os = "linux")] // As `Allocation::from_host`.
 pub(super) fn claim(pages: &Range<usize>, place: Place) -> bool {
     let mut table = REGISTERED.write();
     let last = table.range(..pages.end).next_back();

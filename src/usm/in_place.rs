@@ -11,9 +11,8 @@ use std::ptr::{self, NonNull};
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 use once_cell::race::OnceBool;
-use rustix::param::page_size;
 
-use super::context_map;
+use super::{context_map, page_size};
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};

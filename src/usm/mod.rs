@@ -11,13 +11,20 @@ mod budget;
 mod context_map;
 mod default_pools;
 mod exports;
-#[cfg(target_os = "linux")]
 mod in_place;
 mod limits;
 mod mappings;
 mod memory;
 mod provider;
 mod virtual_memory;
+
+#[cfg(target_os = "linux")]
+use rustix::param::page_size;
+/// That of Windows on 64-bit processors.
+#[cfg(windows)]
+const fn page_size() -> usize {
+    4096
+}
 
 pub use allocation::Allocation;
 pub use attributes::PointerAttributes;

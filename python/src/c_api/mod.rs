@@ -2,6 +2,10 @@
 
 mod cython;
 mod functions;
+#[cfg(target_os = "linux")]
+mod torch;
+#[cfg(windows)]
+#[path = "torch/windows.rs"]
 mod torch;
 
 pub(crate) use torch::torch_pools;

@@ -7,6 +7,10 @@ mod barriers;
 mod context_device;
 mod default;
 mod dlpack_device;
+#[cfg(target_os = "linux")]
+mod jax;
+#[cfg(windows)]
+#[path = "jax/windows.rs"]
 mod jax;
 mod queue_binding;
 mod sycl_object;
