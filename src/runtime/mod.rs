@@ -3,8 +3,8 @@
 //! An Intel GPU with a working driver is preferred, through the system's loader; else the CPU runtime of this package is
 //! used. If a GPU is present but cannot be used, [`Runtime::warning`] says so. The environment variable `ZEUSM_RUNTIME`
 //! (`auto`, `system`, `cpu` or the absolute path of a library) overrides the selection.
-//! On Windows the system's loader is the only one.
 
+mod cpu;
 mod extension;
 #[cfg(target_os = "linux")]
 #[path = "linux/mod.rs"]
@@ -15,8 +15,9 @@ mod platform;
 mod selection;
 mod serving;
 
+pub use cpu::CPU_LIBRARY_VARIABLE;
 pub use extension::CpuDevices;
 #[cfg(target_os = "linux")]
-pub use platform::{CPU_LIBRARY_VARIABLE, GpuNode, gpu_nodes};
+pub use platform::{GpuNode, gpu_nodes};
 pub use selection::POOL_VARIABLE;
 pub use serving::{RUNTIME_VARIABLE, Runtime, RuntimeKind};

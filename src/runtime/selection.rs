@@ -8,8 +8,8 @@ use once_cell::race::OnceRef;
 use zeusm_process::variables::{self, InvalidVariable, switch};
 use zeusm_process::{Local, Mutex};
 
-use super::platform;
 use super::serving::{RUNTIME_VARIABLE, Runtime, RuntimeKind};
+use super::{cpu, platform};
 use crate::error::{Error, Result};
 
 /// The environment variable that disables the default pools, as a switch.
@@ -72,8 +72,8 @@ impl Runtime {
         };
         let runtime = match &*choice {
             "" | "auto" => platform::automatic(),
-            "system" => chosen(sys::load().map_err(Error::from), RuntimeKind::System),
-            "cpu" => chosen(platform::load_cpu_runtime(), RuntimeKind::Cpu),
+            "system" => chosen(platform::load_system(), RuntimeKind::System),
+            "cpu" => chosen(cpu::load(), RuntimeKind::Cpu),
             path if Path::new(path).is_absolute() => chosen(
                 // SAFETY: the variable of the environment is as trusted as those that the dynamic linker obeys.
                 unsafe { sys::load_from(path) }.map_err(Error::from),

@@ -1,17 +1,73 @@
-//! The selection on Windows: the system's loader. There is no CPU runtime, which uses Linux's memory files and signals.
+//! The selection on Windows: the system's loader, which Intel's graphics driver installs, or the CPU runtime.
+//!
+//! For a library's file name alone, Windows gives the first that was loaded of that name. A SYCL runtime that starts after the CPU
+//! runtime, `lib\ze_loader.dll`, uses that, unless the system's loader was opened before, usable or not.
+
+use std::ffi::OsString;
+use std::os::windows::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use level_zero_sys as sys;
+use windows_sys::Win32::Foundation::MAX_PATH;
+use windows_sys::Win32::System::SystemInformation::GetSystemDirectoryW;
 
-use super::serving::{Runtime, RuntimeKind};
+use super::cpu;
+use super::serving::{LOADER, Runtime, RuntimeKind};
 use crate::error::{Error, Result};
+use crate::shared_library;
 
-/// The system's loader, with the devices that it finds.
-pub(super) fn automatic() -> Result<Runtime> {
-    Runtime::start(sys::load()?, RuntimeKind::System, "Windows has no other")
+/// The system's loader.
+///
+/// # Errors
+/// [`Error::NoDevice`] without a driver.
+pub(super) fn load_system() -> Result<&'static sys::Library> {
+    let loader = system_folder().join(LOADER.to_string_lossy().as_ref());
+    if !is_loaded() && !loader.is_file() {
+        return Err(Error::NoDevice {
+            library: loader.display().to_string(),
+            reason: "there is no such file, which Intel's graphics driver installs".to_owned(),
+        });
+    }
+    Ok(sys::load()?)
 }
 
-/// # Errors
-/// [`Error::LinuxOnly`], always.
-pub(super) fn load_cpu_runtime() -> Result<&'static sys::Library> {
-    Err(Error::LinuxOnly("the CPU runtime"))
+/// The system's loader if it has a usable device, else the CPU.
+pub(super) fn automatic() -> Result<Runtime> {
+    let (reason, order) = match is_loaded() {
+        // A SYCL runtime may already use it, and zeusm must be able to share its contexts.
+        true => ("it was already loaded", "import zeusm before dpctl, and "),
+        false => ("Intel's graphics driver is installed", ""),
+    };
+    let started =
+        load_system().and_then(|library| Runtime::start(library, RuntimeKind::System, reason));
+    let why = match started {
+        Ok(mut runtime) => {
+            if cpu::is_packaged(&runtime.path()) {
+                runtime.kind = RuntimeKind::Cpu;
+            }
+            return Ok(runtime);
+        }
+        Err(error) => error.to_string(),
+    };
+    let mut runtime = Runtime::start(cpu::load()?, RuntimeKind::Cpu, &why)?;
+    // Without a driver, nothing is wrong.
+    runtime.warning = runtime.other_library().map(|theirs| {
+        format!(
+            "{} was loaded, and has no usable device ({why}); zeusm serves its own memory from the CPU, but a SYCL runtime of \
+             this process cannot see it: update Intel's graphics driver, or {order}set ZEUSM_RUNTIME=cpu",
+            theirs.display()
+        )
+    });
+    Ok(runtime)
+}
+
+fn is_loaded() -> bool {
+    shared_library::module(LOADER).is_some()
+}
+
+fn system_folder() -> PathBuf {
+    let mut name = [0_u16; MAX_PATH as usize];
+    // SAFETY: the buffer has that many units.
+    let length = unsafe { GetSystemDirectoryW(name.as_mut_ptr(), MAX_PATH) };
+    PathBuf::from(OsString::from_wide(&name[..length as usize]))
 }

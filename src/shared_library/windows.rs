@@ -5,7 +5,7 @@ use std::os::windows::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::{mem, ptr};
 
-use windows_sys::Win32::Foundation::HMODULE;
+use windows_sys::Win32::Foundation::{HMODULE, MAX_PATH};
 use windows_sys::Win32::System::LibraryLoader::{
     GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
     GetModuleFileNameW, GetModuleHandleA, GetModuleHandleExW, GetProcAddress,
@@ -34,8 +34,17 @@ pub(crate) fn path_of(address: *const c_void) -> Option<PathBuf> {
     let mut name = vec![0_u16; LONGEST_PATH];
     // SAFETY: the buffer has that many units, and the caller's library is never unloaded.
     let length = unsafe { GetModuleFileNameW(module, name.as_mut_ptr(), LONGEST_PATH as u32) };
-    let name = &name[..length as usize];
-    (!name.is_empty()).then(|| PathBuf::from(OsString::from_wide(name)))
+    let name = OsString::from_wide(&name[..length as usize]);
+    (!name.is_empty()).then(|| plain(PathBuf::from(name)))
+}
+
+/// A path as users write it, where it is short enough: one that was opened by a canonical path begins with `\\?\`.
+fn plain(path: PathBuf) -> PathBuf {
+    let shorter = path.to_str().and_then(|path| path.strip_prefix(r"\\?\"));
+    match shorter.filter(|path| path.len() < MAX_PATH as usize && path.get(1..3) == Some(r":\")) {
+        Some(shorter) => PathBuf::from(shorter),
+        None => path,
+    }
 }
 
 /// The address of a function of the library with the file name `name`, if that is loaded and has the function.
@@ -73,6 +82,16 @@ mod tests {
         let file = found.map(|path| path.to_string_lossy().to_lowercase());
         assert!(file.is_some_and(|path| path.ends_with("kernel32.dll")));
         assert_eq!(path_of(ptr::null()), None);
+    }
+
+    #[test]
+    fn a_short_path_is_as_users_write_it() {
+        let plain = |path: &str| plain(PathBuf::from(path)).display().to_string();
+        assert_eq!(plain(r"\\?\C:\a\ü.dll"), r"C:\a\ü.dll");
+        assert_eq!(plain(r"C:\a.dll"), r"C:\a.dll");
+        assert_eq!(plain(r"\\?\UNC\a\b.dll"), r"\\?\UNC\a\b.dll");
+        let long = format!(r"\\?\C:\{}.dll", "a".repeat(300));
+        assert_eq!(plain(&long), long);
     }
 
     #[test]

@@ -35,6 +35,12 @@ pub mod extensions;
 #[allow(non_snake_case)]
 mod functions;
 mod library;
+#[cfg(unix)]
+#[path = "unix.rs"]
+mod platform;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod platform;
 
 include!(concat!(env!("OUT_DIR"), "/declarations.rs"));
 

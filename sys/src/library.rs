@@ -6,13 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use crate::functions::{Functions, symbol};
-
-/// The names under which systems install the loader.
-#[cfg(not(windows))]
-const LOADER_NAMES: &[&str] = &["libze_loader.so.1", "libze_loader.so"];
-/// The names under which systems install the loader.
-#[cfg(windows)]
-const LOADER_NAMES: &[&str] = &["ze_loader.dll"];
+use crate::platform::{self, LOADER_NAMES};
 
 /// A Level Zero library cannot be opened, or lacks a function.
 #[derive(Debug, thiserror::Error)]
@@ -113,8 +107,8 @@ pub fn load() -> Result<&'static Library, LoadError> {
     let mut tried = Vec::new();
     for name in LOADER_NAMES {
         // SAFETY: the system has Level Zero's loader by this name, whose specification allows to open it at any time.
-        match unsafe { open(Path::new(name)) } {
-            Ok(library) => return Ok(library),
+        match unsafe { platform::open_loader(name) } {
+            Ok(handle) => return Ok(kept(handle, Path::new(name))),
             Err(error) => tried.push((OsString::from(name), error)),
         }
     }
@@ -132,20 +126,16 @@ pub fn load() -> Result<&'static Library, LoadError> {
 pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<&'static Library, LoadError> {
     let path = path.as_ref();
     // SAFETY: the caller guarantees that it is a Level Zero library.
-    unsafe { open(path) }
+    unsafe { platform::open(path) }
+        .map(|handle| kept(handle, path))
         .map_err(|error| LoadError::Library(vec![(path.as_os_str().to_owned(), error)]))
 }
 
-/// Opens a library, which stays open.
-///
-/// # Safety
-/// As for [`load_from`].
-unsafe fn open(path: &Path) -> Result<&'static Library, libloading::Error> {
-    // SAFETY: the caller guarantees that the initialisers may run.
-    let handle = unsafe { libloading::Library::new(path) }?;
-    Ok(Box::leak(Box::new(Library {
+/// The functions of an open library, which stays open.
+fn kept(handle: libloading::Library, path: &Path) -> &'static Library {
+    Box::leak(Box::new(Library {
         functions: Functions::of(&handle),
         handle,
         path: path.to_owned(),
-    })))
+    }))
 }

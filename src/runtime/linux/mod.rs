@@ -1,19 +1,22 @@
 //! The selection on Linux: an Intel GPU through the system's loader, or the CPU runtime.
 
-mod cpu;
 mod gpu;
 mod probe;
 mod probe_cache;
 
 use level_zero_sys as sys;
 
-pub use cpu::CPU_LIBRARY_VARIABLE;
-pub(in crate::runtime) use cpu::load as load_cpu_runtime;
 pub use gpu::{GpuNode, gpu_nodes};
 
+use super::cpu;
 use super::serving::{LOADER, Runtime, RuntimeKind};
 use crate::error::{Error, Result};
 use crate::shared_library;
+
+/// The system's loader.
+pub(super) fn load_system() -> Result<&'static sys::Library> {
+    Ok(sys::load()?)
+}
 
 /// The system's GPU if it is usable, else the CPU.
 pub(super) fn automatic() -> Result<Runtime> {

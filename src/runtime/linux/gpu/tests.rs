@@ -213,7 +213,7 @@ fn wsls_node_may_be_of_another_vendors_gpu() {
 #[test]
 fn a_driver_with_a_device_is_usable() {
     let (_root, mut machine) = machine(VENDOR_INTEL, true, &[]);
-    machine.drivers = crate::runtime::platform::cpu::candidates();
+    machine.drivers = crate::runtime::cpu::candidates();
     let node = machine.nodes.join("dri/renderD128");
     assert_eq!(machine.find(), Finding::Usable(node));
 }
