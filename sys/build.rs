@@ -229,15 +229,20 @@ fn is_place(length: &str, next: &str) -> bool {
 /// Generates which `stype` names which structure: the headers say it in the comment of the constant.
 fn structure_types(declarations: &str) -> Result<String, std::fmt::Error> {
     let mut named = BTreeMap::<&str, Vec<&str>>::new();
-    let mut comment = "";
+    let mut structure = None;
     for line in declarations.lines().map(str::trim) {
-        if let Some((name, _)) = declaration(line, "pub const ZE", ':')
+        // A comment may go on behind the name, in further lines, too.
+        let comment = line
+            .strip_prefix("///< ::")
+            .or(line.strip_prefix("/**< ::"));
+        if let Some(comment) = comment {
+            structure = comment.split(['.', ' ']).next();
+        } else if let Some((name, _)) = declaration(line, "pub const ZE", ':')
             && name.contains("STRUCTURE_TYPE_")
-            && let Some((_, structure)) = comment.split_once("///< ::")
+            && let Some(structure) = structure.take()
         {
             named.entry(structure).or_default().push(name);
         }
-        comment = line;
     }
     let is_declared = |name: &str| declarations.contains(&format!("pub struct _{name} {{"));
     named.retain(|structure, _| is_declared(structure));

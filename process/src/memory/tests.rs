@@ -1,7 +1,11 @@
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 
+use super::amount::UNLIMITED;
 use super::*;
 
 const MIB: u64 = 1 << 20;
@@ -117,11 +121,8 @@ fn a_container_sees_its_group_as_the_root() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 #[cfg_attr(miri, ignore = "Miri does not fork")]
 fn limits_of_the_process_are_told_with_what_is_free() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
     crate::testing::in_child(|| {
         for (resource, name, option) in [
             (Resource::As, "RLIMIT_AS", "ulimit -v"),

@@ -1,29 +1,12 @@
-//! The memory that this process may use: that of the machine, of its control groups, and of its addresses.
+//! The memory of a process on Linux, by the files of `/proc` and of control groups.
 
-use std::fmt;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::bytes::Bytes;
+use rustix::process::{Resource, getrlimit};
 
-/// What a process may use, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// The physical memory.
-    pub total: u64,
-    /// The same with swap space.
-    pub with_swap: u64,
-    /// What could be used right now: free memory, file cache that the system would give up, free swap space.
-    pub available: u64,
-}
-
-/// Nothing limits it.
-const UNLIMITED: Memory = Memory {
-    total: u64::MAX,
-    with_swap: u64::MAX,
-    available: u64::MAX,
-};
+use super::amount::{Memory, UNLIMITED};
+use super::bound::Bound;
 
 impl Memory {
     /// The memory of this process. Reads files each time.
@@ -40,6 +23,7 @@ impl Memory {
         machine.memory.at_most(machine.groups(root))
     }
 
+    /// The lesser of each.
     fn at_most(self, other: Self) -> Self {
         Self {
             total: self.total.min(other.total),
@@ -191,79 +175,10 @@ impl Group {
     }
 }
 
-/// What limits the memory of this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bound {
-    /// What limits what, in words.
-    pub what: &'static str,
-    /// The limit in bytes.
-    pub limit: u64,
-    /// What is free of it.
-    pub free: u64,
-    /// Whether someone has set it, and may raise it.
-    pub is_set: bool,
-}
-
-impl Bound {
-    /// The limits of this process.
-    #[must_use]
-    pub fn all() -> Box<[Self]> {
-        let root = Path::new("/");
-        let now = Memory::below(root);
-        let is_set = group_limit(root).is_some();
-        let memory = Self {
-            what: match is_set {
-                true => "control groups limit the memory of this process",
-                false => "the machine limits memory and swap space",
-            },
-            limit: now.with_swap,
-            free: now.available,
-            is_set,
-        };
-        [memory].into_iter().chain(resources()).collect()
-    }
-
-    /// That with the least free.
-    #[must_use]
-    pub fn least() -> Option<Self> {
-        Self::all().into_iter().min_by_key(|bound| bound.free)
-    }
-
-    /// What may be the limit behind the system's error, to follow its text; empty for an error that is not of memory or threads.
-    #[must_use]
-    pub fn behind(error: &io::Error) -> String {
-        let what = match error.kind() {
-            io::ErrorKind::OutOfMemory => "",
-            // That of a thread that is not started.
-            io::ErrorKind::WouldBlock => "threads are limited (ulimit -u), or memory for a stack: ",
-            _ => return String::new(),
-        };
-        Self::least().map_or_else(String::new, |least| format!(": {what}{least}"))
-    }
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            what, limit, free, ..
-        } = *self;
-        let (limit, free) = (Bytes(limit), Bytes(free));
-        write!(formatter, "{what} to {limit}, of which {free} are free")
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn resources() -> [Bound; 0] {
-    []
-}
-
 /// The limits that the shell's `ulimit` sets, with the position of what they limit in `statm`.
 ///
 /// Source: getrlimit(2), `proc_pid_statm(5)`.
-#[cfg(target_os = "linux")]
-fn resources() -> impl Iterator<Item = Bound> {
-    use rustix::process::{Resource, getrlimit};
-
+pub fn resources() -> impl Iterator<Item = Bound> {
     let sizes = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     [
         (
@@ -291,6 +206,3 @@ fn resources() -> impl Iterator<Item = Bound> {
         })
     })
 }
-
-#[cfg(test)]
-mod tests;
