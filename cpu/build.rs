@@ -13,9 +13,10 @@ const TABLES: &str = "src/ddi/tables.csv";
 /// The names that the loader exports.
 const NAMES: &str = "src/ddi/loader-1.32.txt";
 /// Where functions are declared that are implemented.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "src/ddi/control.rs",
     "src/ddi/extension.rs",
+    LINUX,
     "src/ddi/loader.rs",
     "src/ddi/memory.rs",
     "src/ddi/module.rs",
@@ -23,10 +24,32 @@ const SOURCES: [&str; 7] = [
     "src/ddi/tables.rs",
 ];
 
+/// That of functions which other systems lack.
+const LINUX: &str = "src/ddi/linux.rs";
+
 fn main() -> Result<(), Box<dyn Error>> {
     for changed in ["build.rs", TABLES, NAMES].iter().chain(&SOURCES) {
         println!("cargo:rerun-if-changed={changed}");
     }
+    let is_linux = env::var("CARGO_CFG_TARGET_OS")? == "linux";
+    if is_linux {
+        link();
+    }
+    let (tables, names) = (fs::read_to_string(TABLES)?, fs::read_to_string(NAMES)?);
+    let sources = SOURCES.iter().filter(|file| is_linux || **file != LINUX);
+    let defined = defined(sources)?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("tables.rs"), table_code(&tables, &defined)?)?;
+    fs::write(out.join("declarations.rs"), declarations(&tables)?)?;
+    fs::write(
+        out.join("absent.rs"),
+        absent_code(&tables, &names, &defined),
+    )?;
+    Ok(())
+}
+
+/// How the shared library is linked on Linux.
+fn link() {
     for argument in [
         // The name under which SYCL's adapters open the loader: once loaded, this library is the one that they get.
         "-Wl,-soname,libze_loader.so.1",
@@ -39,22 +62,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     ] {
         println!("cargo:rustc-cdylib-link-arg={argument}");
     }
-    let (tables, names) = (fs::read_to_string(TABLES)?, fs::read_to_string(NAMES)?);
-    let defined = defined()?;
-    let out = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(out.join("tables.rs"), table_code(&tables, &defined)?)?;
-    fs::write(out.join("declarations.rs"), declarations(&tables)?)?;
-    fs::write(
-        out.join("absent.rs"),
-        absent_code(&tables, &names, &defined),
-    )?;
-    Ok(())
 }
 
 /// The functions of Level Zero that the sources define by the macro `functions!`.
-fn defined() -> io::Result<BTreeSet<String>> {
+fn defined<'a>(sources: impl Iterator<Item = &'a &'a str>) -> io::Result<BTreeSet<String>> {
     let mut defined = BTreeSet::new();
-    for file in SOURCES {
+    for file in sources {
         defined.extend(fs::read_to_string(file)?.lines().filter_map(name_in));
     }
     Ok(defined)

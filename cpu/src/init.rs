@@ -1,4 +1,11 @@
-//! Initialisation: registers the fork handlers and initialises the driver.
+//! Initialisation: of what the system needs, and of the driver.
+
+#[cfg(target_os = "linux")]
+#[path = "init/linux.rs"]
+mod platform;
+#[cfg(windows)]
+#[path = "init/windows.rs"]
+mod platform;
 
 use std::ffi::CStr;
 use std::io::{self, Write};
@@ -12,7 +19,7 @@ use crate::abi::entry::{In, Room};
 use crate::abi::result::{ZeResult, described, ensure};
 use crate::abi::strictness::read_strictness;
 use crate::system::environment;
-use crate::{check, compiler, device, driver, engine, fork, front, module, opencl};
+use crate::{check, compiler, device, driver, engine, module, opencl};
 
 /// The variable by which SYCL 2024 uses immediate command lists, which it reads after `zeInit`. Later versions of SYCL decide by
 /// the version of the architecture.
@@ -48,12 +55,11 @@ fn check_variables() -> ZeResult {
 
 fn begin() -> ZeResult {
     check_variables()?;
-    fork::register_handlers();
+    platform::begin();
     engine::begin();
     opencl::name_instruction_set();
     environment::set_default(IMMEDIATE_LISTS, c"1");
     environment::set_default(UNLOCKED_WAITS, c"0");
-    front::announce();
     check::begin();
     driver::begin();
     Ok(())

@@ -21,14 +21,26 @@
 //! - `ddi`: the API's boundary: every function, the tables that loaders ask for, and what a loader has beside the API, where there
 //!   is none.
 //!
+//! On Windows, modules that need Linux are absent, and what others use of them is in files of that name. The compiler builds in the
+//! calling process there.
+//!
 //! Source: the Level Zero specification; where it leaves a choice, the function's documentation states the one made.
 #![deny(missing_docs, clippy::disallowed_types)]
 #![allow(non_snake_case)]
 
 pub mod abi;
+#[cfg(target_os = "linux")]
 pub mod announcement;
+#[cfg(target_os = "linux")]
+pub mod check;
+#[cfg(windows)]
+#[path = "check/absent.rs"]
 pub mod check;
 pub mod command_list;
+#[cfg(target_os = "linux")]
+pub mod compiler;
+#[cfg(windows)]
+#[path = "compiler/in_process.rs"]
 pub mod compiler;
 pub mod context;
 pub mod ddi;
@@ -36,8 +48,11 @@ pub mod device;
 pub mod driver;
 pub mod engine;
 pub mod event;
+#[cfg(target_os = "linux")]
 mod exit;
+#[cfg(target_os = "linux")]
 pub mod fork;
+#[cfg(target_os = "linux")]
 mod front;
 pub mod handle;
 pub mod images;
@@ -53,4 +68,8 @@ pub mod spirv;
 pub mod sysman;
 pub mod system;
 pub mod usm;
+#[cfg(target_os = "linux")]
+pub mod virtual_memory;
+#[cfg(windows)]
+#[path = "virtual_memory/absent.rs"]
 pub mod virtual_memory;

@@ -3,8 +3,6 @@
 //!
 //! A device has one memory module, the machine's memory, whose handle is the device's own.
 
-use std::fs;
-
 use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
@@ -12,6 +10,7 @@ use crate::abi::arguments::text;
 use crate::abi::entry::{Out, Room};
 use crate::abi::result::{ZeResult, ensure};
 use crate::driver::Driver;
+use crate::system::memory::tells_memory;
 use crate::{device, init};
 
 /// What is not known of the memory bus.
@@ -101,16 +100,10 @@ pub fn memory_state(
     mut state: Out<'_, sys::zes_mem_state_t>,
 ) -> ZeResult {
     let device = device::find(module.cast())?;
-    expect_descriptor()?;
+    // The process or the machine has too many files open.
+    ensure(tells_memory(), sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
     state.health = sys::ZES_MEM_HEALTH_UNKNOWN;
     state.size = device.memory;
     state.free = device.free_memory();
     Ok(())
-}
-
-/// An error where the files cannot be read that say what is available, as the process or the machine has too many open.
-fn expect_descriptor() -> ZeResult {
-    let opened = fs::File::open("/proc/meminfo").map_err(|error| error.raw_os_error());
-    let is_short = matches!(opened, Err(Some(libc::EMFILE | libc::ENFILE)));
-    ensure(!is_short, sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)
 }

@@ -1,5 +1,6 @@
 //! Counter-based events without a pool, which processes may share.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
 
 #[macro_use]

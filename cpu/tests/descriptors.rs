@@ -1,11 +1,14 @@
 //! Descriptors of the program: those that get the numbers of the runtime's own ones, locks, and closed standard streams.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
 #[macro_use]
 mod common;
 #[path = "common/closed.rs"]
 mod closed;
+#[path = "common/forks.rs"]
+mod forks;
 #[path = "common/process.rs"]
 mod process;
 #[path = "common/reserve.rs"]
@@ -127,7 +130,7 @@ fn opening_a_handle_ends_no_locks_of_the_program() {
     handle.data[..4].copy_from_slice(&number);
     let mut opened = ptr::null_mut();
     ze!(zeEventPoolOpenIpcHandle(context.0, handle, &raw mut opened));
-    process::in_child(|| {
+    forks::in_child(|| {
         let locked = File::options().write(true).open(&path).unwrap();
         let set = unsafe { libc::fcntl(locked.as_raw_fd(), libc::F_SETLK, &raw const range) };
         set == -1

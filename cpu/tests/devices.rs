@@ -235,6 +235,7 @@ fn a_list_of_either_device_copies_from_one_to_the_other() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "processes share no memory on Windows")]
 fn memory_from_a_handle_belongs_to_the_device_that_opened_it() {
     let context = Context::new();
     let memory = allocate(&context, device(), 4096);

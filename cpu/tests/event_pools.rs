@@ -1,9 +1,12 @@
 //! Event pools that processes share.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
 
 #[macro_use]
 mod common;
+#[path = "common/forks.rs"]
+mod forks;
 #[path = "common/process.rs"]
 mod process;
 #[allow(dead_code)]
@@ -420,7 +423,7 @@ fn a_child_waits_and_answers() {
     );
     let child = unsafe { libc::fork() };
     if child == 0 {
-        unsafe { libc::alarm(process::CHILD_TIMEOUT) };
+        unsafe { libc::alarm(forks::CHILD_TIMEOUT) };
         common::wait(events[0]);
         ok!(zeEventHostSignal(events[1]));
         unsafe { libc::_exit(0) };
@@ -428,5 +431,5 @@ fn a_child_waits_and_answers() {
     thread::sleep(Duration::from_millis(50));
     ok!(zeEventHostSignal(events[0]));
     common::wait(events[1]);
-    process::join(child);
+    forks::join(child);
 }

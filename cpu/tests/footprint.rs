@@ -1,5 +1,6 @@
 //! The process's memory: limits, freed memory, and a million live allocations.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
 #[macro_use]

@@ -1,5 +1,6 @@
 //! IPC: opening memory in another process, invalid handles, and leaks.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
 #[macro_use]

@@ -1,4 +1,5 @@
 //! Restricted systems: control groups, limits of descriptors and file sizes, seccomp filters, no /proc.
+#![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,6 +8,8 @@
 
 #[macro_use]
 mod common;
+#[path = "common/forks.rs"]
+mod forks;
 #[path = "common/process.rs"]
 mod process;
 #[allow(dead_code)]
@@ -26,8 +29,9 @@ use std::process::{Command, Stdio};
 use std::ptr;
 
 use common::{Context, Kind, MIB, Memory, OK, bytes, bytes_mut, pattern};
+use forks::in_child;
 use level_zero_sys as sys;
-use process::{alone, alone_with, in_child};
+use process::{alone, alone_with};
 use runtime::{call, must};
 use rustix::ioctl::opcode;
 

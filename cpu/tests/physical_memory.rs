@@ -1,5 +1,6 @@
 //! Physical memory that is imported from a file descriptor.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
 
 #[macro_use]

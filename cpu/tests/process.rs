@@ -1,17 +1,21 @@
 //! The runtime in a process that forks, exits early, or has not initialised it.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
 #[macro_use]
 mod common;
+#[path = "common/forks.rs"]
+mod forks;
 #[path = "common/process.rs"]
 mod process;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Context, Kind, MIB, NONE, OK, bytes, direct};
+use forks::in_child;
 use level_zero_sys as sys;
-use process::{alone, in_child};
+use process::alone;
 
 #[test]
 fn a_process_can_exit_with_commands_in_flight() {

@@ -1,9 +1,12 @@
 //! Reserved addresses and physical memory.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
 #[macro_use]
 mod common;
+#[path = "common/forks.rs"]
+mod forks;
 #[path = "common/process.rs"]
 mod process;
 #[path = "common/reserve.rs"]
@@ -343,7 +346,7 @@ fn mapped_memory_is_opened_by_a_handle() {
     assert_eq!(bytes(opened, page)[..3], [7, 8, 7]);
     bytes_mut(opened, page)[2] = 9;
     assert_eq!(bytes(second, page)[..3], [7, 8, 9]);
-    process::in_child(|| open().0 == OK);
+    forks::in_child(|| open().0 == OK);
     ok!(zeVirtualMemUnmap(context.0, second, page));
     assert_eq!(open().0, INVALID, "the descriptor is closed");
     assert_eq!(bytes(opened, page)[..3], [7, 8, 9]);
@@ -408,7 +411,7 @@ fn physical_memory_that_is_mapped_nowhere_is_opened_by_a_handle() {
     let memory = physical(&context, size);
     let handle = export(&context, memory.cast());
     assert_eq!(export(&context, memory.cast()).data, handle.data);
-    process::in_child(|| opens(&context, handle));
+    forks::in_child(|| opens(&context, handle));
     let mut opened = ptr::null_mut();
     let place = &raw mut opened;
     ok!(zeMemOpenIpcHandle(context.0, device(), handle, 0, place));
@@ -435,7 +438,7 @@ fn a_handle_is_valid_after_a_child_has_unmapped_its_memory() {
         context.0, range, page, memory, 0, READ_WRITE
     ));
     let handle = export(&context, range);
-    process::in_child(|| {
+    forks::in_child(|| {
         let own = opens(&context, export(&context, range));
         ok!(zeVirtualMemUnmap(context.0, range, page));
         own
@@ -458,7 +461,7 @@ fn children_that_end_leave_room_for_handles() {
     let handle = export(&context, range);
     // More than the handles that a page can have.
     for _ in 0..80 {
-        process::in_child(|| opens(&context, export(&context, range)));
+        forks::in_child(|| opens(&context, export(&context, range)));
     }
     assert!(opens(&context, handle));
     ok!(zeVirtualMemUnmap(context.0, range, page));
@@ -474,7 +477,7 @@ fn a_child_shares_mapped_memory() {
     ok!(zeVirtualMemMap(
         context.0, range, page, memory, 0, READ_WRITE
     ));
-    process::in_child(|| {
+    forks::in_child(|| {
         bytes_mut(range, page)[0] = 9;
         ze!(zeVirtualMemUnmap(context.0, range, page)) == OK
     });

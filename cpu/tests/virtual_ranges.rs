@@ -1,5 +1,6 @@
 //! Ranges of virtual memory that contain several mappings, or none.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, missing_docs)]
 
 #[macro_use]

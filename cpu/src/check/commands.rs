@@ -16,7 +16,7 @@ use zeusm_process::{Local, Mutex};
 
 use super::finding::{Finding, Kind};
 use super::stack::Stack;
-use super::uses::{Place, Set, Uses, Wait};
+use super::uses::{Place, Uses, Wait};
 use super::watch::Watch;
 use super::{repeats, report, table, threads};
 
@@ -24,6 +24,9 @@ use super::{repeats, report, table, threads};
 const MOST: usize = 512;
 /// The most events and streams whose commands are known.
 const MOST_KNOWN: usize = 1 << 14;
+
+/// Numbers of commands.
+type Set = BTreeSet<u64>;
 
 /// Signals.
 type Signals = BTreeSet<usize>;

@@ -28,10 +28,10 @@ pub fn watch(properties: Properties) -> Option<Arc<Watch>> {
 }
 
 /// Knows a new allocation in pages of the program or of another process, whose protection stays as it is: only its life is checked.
-pub fn know(properties: Properties) -> Arc<Watch> {
+pub fn know(properties: Properties) -> Option<Arc<Watch>> {
     let watch = Arc::new(Watch::open(properties));
     table::insert(Arc::clone(&watch));
-    watch
+    Some(watch)
 }
 
 /// A command that is being submitted uses an allocation. What the process that has exported it does there, and when, is unknown.

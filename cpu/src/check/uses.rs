@@ -1,12 +1,8 @@
 //! What is told of a command: its place among the others, and what it accesses, as far as its arguments and ranges tell.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use smallvec::SmallVec;
-
-/// Numbers of commands.
-pub type Set = BTreeSet<u64>;
 
 /// A signal that a command waits for.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,8 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use rustix::net::{self, SendFlags, Shutdown, shutdown};
 use zeusm_process::{Local, Mutex, OwnFile, maps};
 
-use super::message::{Failure, Job, Outcome, Task, receive, send};
+use super::message::{Failure, Job, Outcome, Task};
+use super::protocol::{receive, send};
 use super::server::STARTED;
 use super::start::zeusm_cpu_compiler;
 use super::supervisor::split_status;
@@ -90,11 +91,20 @@ fn execute(mut task: Task, what: &str) -> Outcome {
             failure = Failure::Crashed(format!("{words}\n{output}").trim_end().to_owned());
             let is_killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
             if !is_killed {
-                task.without_optimisation();
+                without_optimisation(&mut task);
             }
         }
     }
     Err(failure)
+}
+
+/// Has the compiler do a task without optimisation.
+fn without_optimisation(task: &mut Task) {
+    let off = |options: &mut String| options.push_str(" -cl-opt-disable");
+    match task {
+        Task::Build(job) => job.iter_mut().for_each(|unit| off(&mut unit.options)),
+        Task::Translate(_, options) => off(options),
+    }
 }
 
 /// Describes which step of starting the compiler process failed, with advice.

@@ -1,9 +1,5 @@
-//! The protocol between client and compiler: each message is its length in 8 bytes, little-endian, and its fields as postcard
-//! encodes them.
+//! What the compiler is asked for, and what it answers.
 
-use std::io::{self, Read, Write};
-
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -19,25 +15,6 @@ pub enum Task {
     Build(Job),
     /// The SPIR-V of OpenCL C: the source, and OpenCL's build options.
     Translate(String, String),
-}
-
-impl Task {
-    /// How much there is to compile, in bytes.
-    pub fn size(&self) -> usize {
-        match self {
-            Self::Build(job) => job.iter().map(|unit| unit.code.len()).sum(),
-            Self::Translate(source, _) => source.len(),
-        }
-    }
-
-    /// The same without optimisation.
-    pub fn without_optimisation(&mut self) {
-        let off = |options: &mut String| options.push_str(" -cl-opt-disable");
-        match self {
-            Self::Build(job) => job.iter_mut().for_each(|unit| off(&mut unit.options)),
-            Self::Translate(_, options) => off(options),
-        }
-    }
 }
 
 /// The failure of a build.
@@ -59,27 +36,3 @@ pub enum Failure {
 
 /// What the compiler answers: the code, or why there is none.
 pub type Outcome = Result<Vec<u8>, Failure>;
-
-/// Sends a message.
-///
-/// # Errors
-/// The other end's.
-pub fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let bytes = postcard::to_allocvec(message).map_err(io::Error::other)?;
-    to.write_all(&(bytes.len() as u64).to_le_bytes())?;
-    to.write_all(&bytes)
-}
-
-/// Receives a message of [`send`].
-///
-/// # Errors
-/// The other end's, and that of a message which is no `T`.
-pub fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
-    let mut length = [0; 8];
-    from.read_exact(&mut length)?;
-    // The buffer grows with the bytes received, so a length alone allocates nothing.
-    let mut bytes = Vec::new();
-    from.take(u64::from_le_bytes(length))
-        .read_to_end(&mut bytes)?;
-    postcard::from_bytes(&bytes).map_err(io::Error::other)
-}

@@ -6,11 +6,14 @@
 //! no child of this process (`supervisor`), serves further modules, and exits with this process.
 
 mod client;
+mod execute;
+mod limit;
 mod message;
+mod protocol;
 mod server;
 mod start;
 mod supervisor;
 
 pub use client::{compile, translate};
+pub use limit::read_limit;
 pub use message::{Failure, Job};
-pub use server::read_limit;

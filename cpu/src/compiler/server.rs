@@ -1,30 +1,27 @@
 //! The compiler process: receives jobs on standard input, a socket, and returns outcomes on it.
 
-use std::env;
 use std::io::{self, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
-use zeusm_process::variables::{InvalidVariable, number};
 
-use super::message::{Failure, Outcome, Task, receive, send};
-use crate::opencl::{Program, Runtime, translate};
-
-/// The environment variable with the limit of processor time for a module in seconds.
-const TIME_VARIABLE: &str = "ZEUSM_COMPILER_SECONDS";
-
-/// The limit that the user chose, if any.
-///
-/// # Errors
-/// For a value that cannot be used.
-pub fn read_limit() -> Result<Option<u32>, InvalidVariable> {
-    number(env::var_os, TIME_VARIABLE, 0..=u32::MAX)
-}
+use super::execute::execute;
+use super::limit::read_limit;
+use super::message::Task;
+use super::protocol::{receive, send};
 
 /// The default limit of processor time for a module in seconds, far more than any valid module needs.
 fn seconds(task: &Task) -> u32 {
-    60 + u32::try_from(task.size() >> 10).unwrap_or(u32::MAX / 2)
+    60 + u32::try_from(size(task) >> 10).unwrap_or(u32::MAX / 2)
+}
+
+/// How much there is to compile, in bytes.
+fn size(task: &Task) -> usize {
+    match task {
+        Task::Build(job) => job.iter().map(|unit| unit.code.len()).sum(),
+        Task::Translate(source, _) => source.len(),
+    }
 }
 
 /// Sent when a job was received: from then on, a crash is caused by the job.
@@ -64,19 +61,5 @@ fn limit_time(limit: u32) {
         };
         // SAFETY: the value is valid, and the old one is not requested.
         unsafe { libc::setitimer(timer, &raw const value, std::ptr::null_mut()) };
-    }
-}
-
-fn execute(task: &Task) -> Outcome {
-    let runtime = Runtime::get().map_err(Failure::Unavailable)?;
-    match task {
-        Task::Build(job) => {
-            let program = Program::compile(runtime, job).map_err(Failure::Refused)?;
-            let binary = program.binary();
-            binary.map_err(|error| Failure::Refused(error.to_string()))
-        }
-        Task::Translate(source, options) => {
-            translate(runtime, source, options).map_err(Failure::Refused)
-        }
     }
 }

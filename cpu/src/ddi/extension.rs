@@ -1,11 +1,11 @@
-//! The runtime's own extensions, `ZEUSM_experimental_devices`, `ZEUSM_experimental_forks` and `ZEUSM_experimental_module_cache`.
+//! The runtime's own extensions, `ZEUSM_experimental_devices` and `ZEUSM_experimental_module_cache`.
 
 use std::ffi::c_char;
 
 use level_zero_sys as sys;
 
 use crate::ddi::declare::functions;
-use crate::{announcement, device, module};
+use crate::{device, module};
 
 functions! {
     zeusmDriverPresentDevices(
@@ -15,8 +15,6 @@ functions! {
         tiles: u32,
         peer_access: sys::ze_bool_t,
     ) => device::present;
-    zeusmDriverRequireForkAnnouncements(driver: sys::ze_driver_handle_t) => announcement::require;
-    zeusmDriverAnnounceFork(driver: sys::ze_driver_handle_t) => announcement::announce;
     zeusmDriverDescribeModuleCache(
         driver: sys::ze_driver_handle_t,
         [size: *mut usize] text: *mut c_char,

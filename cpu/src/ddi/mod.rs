@@ -1,7 +1,7 @@
 //! The API's boundary: every function by name, and the tables through which a loader finds them.
 //!
 //! - `declare`: the macro by which `control`, `memory`, `module` and `submission` say which function of the runtime implements a
-//!   function of Level Zero. `extension`: the runtime's own extensions.
+//!   function of Level Zero, and `linux` for what other systems lack. `extension`: the runtime's own extensions.
 //! - `loader`: what a loader exports beside that API. `absent`: the names that the loader exports and this runtime does not implement.
 //! - `tables`: the tables of `ze_ddi.h` and `zes_ddi.h`.
 //!
@@ -13,6 +13,8 @@ mod absent;
 mod control;
 mod declare;
 mod extension;
+#[cfg(target_os = "linux")]
+mod linux;
 mod loader;
 mod memory;
 mod module;

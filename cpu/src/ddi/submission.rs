@@ -5,8 +5,7 @@ use std::ffi::{c_char, c_void};
 use level_zero_sys::extensions::{
     _ze_executable_graph_handle_t, _ze_graph_handle_t, ze_event_counter_based_desc_t,
     ze_event_query_kernel_timestamps_results_ext_properties_t, ze_group_size_t,
-    ze_host_function_callback_t, ze_ipc_event_counter_based_handle_t,
-    ze_mutable_command_id_exp_desc_t, ze_mutable_commands_exp_desc_t,
+    ze_host_function_callback_t, ze_mutable_command_id_exp_desc_t, ze_mutable_commands_exp_desc_t,
     zex_mem_graph_free_callback_fn_t,
 };
 use level_zero_sys::*;
@@ -139,19 +138,12 @@ functions! {
     zeEventGetSignalScope => event::signal_scope;
     zeEventGetWaitScope => event::wait_scope;
     zeEventCounterBasedCreate => event::create_counter_based;
-    zeEventCounterBasedGetIpcHandle => event::ipc::counter_handle;
-    zeEventCounterBasedOpenIpcHandle => event::ipc::open_counter;
-    zeEventCounterBasedCloseIpcHandle => event::ipc::close_counter;
     zeEventGetCounterBasedFlags => event::counter_based_flags;
 
     zeEventQueryTimestampsExp => event::query_timestamps;
 
     zeEventPoolCreate => event::create_pool;
     zeEventPoolDestroy => destroy::<EventPool>;
-    zeEventPoolGetIpcHandle => event::ipc::pool_handle;
-    zeEventPoolOpenIpcHandle => event::ipc::open_pool;
-    zeEventPoolCloseIpcHandle => event::ipc::close_pool;
-    zeEventPoolPutIpcHandle => event::ipc::put_pool;
     zeEventPoolGetContextHandle => event::context_handle;
     zeEventPoolGetFlags => event::creation_flags;
 

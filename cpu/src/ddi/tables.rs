@@ -9,6 +9,8 @@ use crate::ddi::absent::*;
 use crate::ddi::control::*;
 use crate::ddi::declare::{functions, write};
 use crate::ddi::extension::*;
+#[cfg(target_os = "linux")]
+use crate::ddi::linux::*;
 use crate::ddi::memory::*;
 use crate::ddi::module::*;
 use crate::ddi::submission::*;

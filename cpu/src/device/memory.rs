@@ -7,7 +7,7 @@ use super::list::{Device, is_discrete};
 use crate::abi::arguments::text;
 use crate::abi::entry::{Out, Room};
 use crate::abi::result::{ZeResult, ensure};
-use crate::memory::{self, Share, accounting};
+use crate::memory::{self, Share, accounting, exports};
 use crate::system;
 
 /// The width in bits of a memory channel, the least that the bus has.
@@ -76,13 +76,10 @@ pub fn cache(
     Ok(())
 }
 
-/// The types of external memory that can be exported and imported.
-const EXTERNAL_MEMORY_TYPES: u32 = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD.0;
-
 /// `Ok` if `flags` are none or types that the runtime has, else `ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION`.
 pub fn check_external(flags: u32) -> ZeResult {
     ensure(
-        flags & !EXTERNAL_MEMORY_TYPES == 0,
+        flags & !exports::TYPES == 0,
         sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
     )
 }
@@ -94,7 +91,7 @@ pub fn external_memory(
     mut properties: Out<'_, sys::ze_device_external_memory_properties_t>,
 ) -> ZeResult {
     let types = if memory::can_be_exported() {
-        EXTERNAL_MEMORY_TYPES
+        exports::TYPES
     } else {
         0
     };

@@ -17,9 +17,7 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_extension_image_query_alloc_properties", 1 << 16),
     ("ZE_extension_image_view", 1 << 16),
     ("ZE_extension_image_format_support", 1 << 16),
-    ("ZE_extension_ipc_mem_handle_type", 1 << 16),
     ("ZE_extension_external_memmap_sysmem", 1 << 16),
-    ("ZE_extension_virtual_mem_readonly_properties", 1 << 16),
     ("ZE_extension_relaxed_allocation_limits", 1 << 16),
     ("ZE_extension_device_usablemem_size_properties", 1 << 16),
     ("ZE_extension_device_cache_line_size", 1 << 16),
@@ -37,17 +35,26 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_experimental_immediate_command_list_append", 1 << 16),
     ("ZE_experimental_mutable_command_list", 1 << 16 | 1),
     ("ZEUSM_experimental_devices", 1 << 16),
-    ("ZEUSM_experimental_forks", 1 << 16),
     ("ZEUSM_experimental_module_cache", 1 << 16),
 ];
 
+/// Those that need Linux.
+#[cfg(target_os = "linux")]
+const OF_SYSTEM: &[(&str, u32)] = &[
+    ("ZE_extension_ipc_mem_handle_type", 1 << 16),
+    ("ZE_extension_virtual_mem_readonly_properties", 1 << 16),
+    ("ZEUSM_experimental_forks", 1 << 16),
+];
+/// Those that need Windows: none.
+#[cfg(windows)]
+const OF_SYSTEM: &[(&str, u32)] = &[];
+
 /// The list as the API gives it.
 pub fn all() -> Vec<sys::ze_driver_extension_properties_t> {
-    EXTENSIONS
-        .iter()
-        .map(|(name, version)| sys::ze_driver_extension_properties_t {
-            name: text(name),
-            version: *version,
-        })
-        .collect()
+    let all = EXTENSIONS.iter().chain(OF_SYSTEM);
+    all.map(|(name, version)| sys::ze_driver_extension_properties_t {
+        name: text(name),
+        version: *version,
+    })
+    .collect()
 }

@@ -93,7 +93,7 @@ pub fn ipc_properties(
     if memory::can_be_exported() {
         properties.flags |= sys::ZE_IPC_PROPERTY_FLAG_MEMORY.0;
     }
-    if memory::memory_file(memory::PAGE as u64).is_ok() {
+    if memory::has_memory_files() {
         properties.flags |= sys::ZE_IPC_PROPERTY_FLAG_EVENT_POOL.0;
     }
     Ok(())

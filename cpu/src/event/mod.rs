@@ -6,8 +6,13 @@
 //! Processes may share the regular events of a pool, and counter-based events (`ipc`). The state of such an event is in a file
 //! (`board`), that of a counter-based one in several (`rounds`).
 
+#[cfg(target_os = "linux")]
+mod board;
+#[cfg(windows)]
+#[path = "board_absent.rs"]
 mod board;
 mod entry;
+#[cfg(target_os = "linux")]
 pub mod ipc;
 mod object;
 mod pool;

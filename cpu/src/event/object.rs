@@ -27,7 +27,7 @@ pub struct Event {
     /// The handle of the graph that is recording the command which signals it last, 0 without one.
     capture: AtomicUsize,
     /// Whether it is that of another process.
-    pub(super) is_opened: bool,
+    pub is_opened: bool,
 }
 
 /// The latest signal of an event.
@@ -113,7 +113,7 @@ impl Event {
     }
 
     /// The counter-based event of another process whose latest signal is at `place`.
-    pub(super) fn opened(attributes: Attributes, place: Place) -> Self {
+    pub fn opened(attributes: Attributes, place: Place) -> Self {
         let latest = Latest {
             signal: place.signal(attributes.timed),
             place: Some(Ok(place)),
@@ -144,7 +144,7 @@ impl Event {
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an event that was not created to be shared, else the system's, which is
     /// described.
-    pub(super) fn exported(&self) -> ZeResult<Place> {
+    pub fn exported(&self) -> ZeResult<Place> {
         let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
         let rounds = self.rounds.as_ref().ok_or(invalid)?;
         let place = self.current.get().lock().place.clone().ok_or(invalid)?;

@@ -5,10 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use rustix::mm::{MsyncFlags, msync};
 
 use super::allocation::{Allocation, Request, next_id};
-use super::backing::{Backing, Record, exports};
+use super::backing::{Backing, Record, exports, is_mapped};
 use super::share::Reserved;
 use super::{accounting, map};
 use crate::check::{self, Properties};
@@ -55,9 +54,7 @@ pub fn import_file(file: &File, request: &Request) -> Option<usize> {
 /// Takes pages of the program, which it keeps mapped until they are freed, as the memory that `request` describes. Returns the
 /// address of the first byte, or `None` when a page is not mapped, or is one of an allocation.
 pub fn adopt(pages: Range<usize>, request: &Request) -> Option<usize> {
-    // SAFETY: this only asks whether the pages are mapped.
-    unsafe { msync(pages.start as *mut _, pages.len(), MsyncFlags::ASYNC) }.ok()?;
-    if map::overlaps(&pages) {
+    if !is_mapped(&pages) || map::overlaps(&pages) {
         return None;
     }
     insert(Backing::of_program(pages), None, request, None)

@@ -22,11 +22,14 @@ pub use allocate::{adopt, allocate, import, import_file};
 pub use allocation::{Allocation, Pin, Request, next_id};
 pub use backing::{
     Export, MAX_ALIGNMENT, Mapping, Part, Record, ShareError, can_be_exported, exports,
-    is_memory_file, memory_file, own_memory_file, reopen,
+    has_memory_files,
 };
+#[cfg(target_os = "linux")]
+pub use backing::{is_memory_file, memory_file, own_memory_file, reopen};
 pub use map::{find, remove, remove_context};
 pub use share::{Reserved, Share};
 pub use span::Span;
+#[cfg(target_os = "linux")]
 pub use touched::count_file;
 
 pub use crate::system::PAGE;

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rustix::thread::futex;
 use zeusm_process::generation;
+
+use crate::system::futex;
 
 /// Set while a thread waits for the count to be 0.
 const WAITED: u64 = 1 << 31;
@@ -44,8 +45,7 @@ impl PinCount {
         let before = self.0.fetch_sub(1, Ordering::AcqRel);
         if before & (WAITED | COUNT) == WAITED | 1 {
             IDLE.fetch_add(1, Ordering::Release);
-            // Waking cannot fail: the address is valid.
-            let _ = futex::wake(&IDLE, futex::Flags::PRIVATE, u32::MAX >> 1);
+            futex::wake_all(&IDLE);
         }
     }
 
@@ -57,8 +57,7 @@ impl PinCount {
             if !is_of(word, generation()) || word & COUNT == 0 {
                 return;
             }
-            // Returns at once when the word has changed, and after a signal; the loop checks again in both cases.
-            let _ = futex::wait(&IDLE, futex::Flags::PRIVATE, seen, None);
+            futex::wait(&IDLE, seen);
         }
     }
 }

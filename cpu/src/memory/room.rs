@@ -10,8 +10,6 @@ const RESERVE: u64 = 32;
 /// no memory left, the program needs some for its own objects, to handle the error and to fork.
 const LEAST: u64 = 16 << 20;
 const LEAST_PART: u64 = 16;
-/// Short-lived mappings below this size need no reading.
-const SMALL: u64 = 4 << 20;
 
 /// Some bytes without the reserve.
 pub fn without_reserve(bytes: u64) -> u64 {
@@ -22,9 +20,4 @@ pub fn without_reserve(bytes: u64) -> u64 {
 /// The bytes that may be used now.
 pub fn usable() -> u64 {
     without_reserve(Memory::now().available)
-}
-
-/// Whether the machine has `size` bytes for a short-lived mapping.
-pub fn has_room_for(size: u64) -> bool {
-    size < SMALL || size <= usable()
 }

@@ -2,6 +2,10 @@
 
 mod build;
 mod built;
+#[cfg(target_os = "linux")]
+mod cache;
+#[cfg(windows)]
+#[path = "cache/absent.rs"]
 mod cache;
 mod entry;
 mod flags;

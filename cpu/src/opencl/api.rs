@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use libloading::Library;
 use opencl_sys::cl_function_types as of;
 use opencl_sys::{cl_device_id, cl_int, cl_platform_id, cl_program};
-use zeusm_process::maps;
 
 use super::error::Unusable;
+use crate::system::library;
 
 /// `clGetDeviceFunctionPointerINTEL`: the address of a program's function.
 pub type FunctionPointer =
@@ -133,7 +133,7 @@ impl Api {
 
     /// The library's file, where the path is a bare name, too.
     pub fn file(&self) -> Option<PathBuf> {
-        maps::file_at(self.clCreateContext as usize)
+        library::path_of(self.clCreateContext as usize)
     }
 
     /// The address of a platform's extension function.

@@ -1,21 +1,24 @@
 //! Candidates for the OpenCL library.
 //!
-//! The wheels that bring SYCL to Python put `libintelocl.so` into the `lib` folder of the environment, which is on no
+//! The wheels that bring SYCL to Python put Intel's runtime beside SYCL's library into a folder of the environment, which is on no
 //! linker path; so the folders of libraries in the process are searched, including this library's.
+
+#[cfg(target_os = "linux")]
+#[path = "find/linux.rs"]
+mod names;
+#[cfg(windows)]
+#[path = "find/windows.rs"]
+mod names;
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-use zeusm_process::maps;
+use names::{INTEL, LOADER, SYCL};
+
+use crate::system::library;
 
 /// Names the library to use; no other one is tried then.
 pub const VARIABLE: &str = "ZEUSM_OPENCL_LIBRARY";
-
-/// Intel's runtime for the CPU, which exports the whole API and so needs no loader.
-const INTEL: &str = "libintelocl.so";
-
-/// The loader of whatever OpenCL runtimes are installed.
-const LOADER: &str = "libOpenCL.so.1";
 
 /// The user's choice. An empty one is none.
 pub fn chosen() -> Option<PathBuf> {
@@ -28,17 +31,13 @@ pub fn candidates() -> Vec<PathBuf> {
     if let Some(path) = chosen() {
         return vec![path];
     }
-    let mut mapped: Vec<PathBuf> = maps::mappings()
-        .into_iter()
-        .filter_map(|mapping| mapping.path)
-        .collect();
-    mapped.dedup();
+    let mapped = library::loaded();
     let in_process = mapped.iter().filter(|path| is_named(path, INTEL)).cloned();
     // <prefix>/lib holds libsycl, and is above <prefix>/lib/python3.x/site-packages, where this library may be.
-    let here = maps::file_at(candidates as fn() -> Vec<PathBuf> as usize);
+    let here = library::path_of(candidates as fn() -> Vec<PathBuf> as usize);
     let beside = mapped
         .iter()
-        .filter(|path| is_named(path, "libsycl.so"))
+        .filter(|path| is_named(path, SYCL))
         .chain(&here)
         .flat_map(|path| path.ancestors().skip(1))
         .map(|folder| folder.join(INTEL))
@@ -70,10 +69,16 @@ mod tests {
     fn a_version_belongs_to_the_name_and_another_name_does_not() {
         assert!(is_named(
             Path::new("/lib/libintelocl.so.2026.22.10.0"),
-            INTEL
+            "libintelocl.so"
         ));
-        assert!(is_named(Path::new("libintelocl.so"), INTEL));
-        assert!(!is_named(Path::new("/lib/libintelocl.so-gdb.py"), INTEL));
-        assert!(!is_named(Path::new("/lib/libintelocl_emu.so"), INTEL));
+        assert!(is_named(Path::new("libintelocl.so"), "libintelocl.so"));
+        assert!(!is_named(
+            Path::new("/lib/libintelocl.so-gdb.py"),
+            "libintelocl.so"
+        ));
+        assert!(!is_named(
+            Path::new("/lib/libintelocl_emu.so"),
+            "libintelocl.so"
+        ));
     }
 }

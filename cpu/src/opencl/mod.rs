@@ -16,6 +16,10 @@ mod kernel;
 mod owned;
 mod program;
 mod queue;
+#[cfg(target_os = "linux")]
+pub mod quiesce;
+#[cfg(windows)]
+#[path = "quiesce_absent.rs"]
 pub mod quiesce;
 mod runtime;
 mod sampler;

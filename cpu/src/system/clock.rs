@@ -1,10 +1,10 @@
-//! The runtime's one clock: nanoseconds of `CLOCK_MONOTONIC`, for host and device alike.
+//! The runtime's one clock: nanoseconds of the system's monotonic clock, for host and device alike.
 //!
 //! Host, device and kernel timestamps are readings of the same clock, so they may be compared directly.
 
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+pub use super::platform::time::now;
 
 /// Clock ticks per second.
 pub const FREQUENCY: u64 = 1_000_000_000;
@@ -12,13 +12,6 @@ pub const FREQUENCY: u64 = 1_000_000_000;
 pub const RESOLUTION: u64 = 1;
 /// Bits of a reading that can be set. Not 64: callers compute `(1 << bits) - 1`, and 2^63 ns are 292 years.
 pub const VALID_BITS: u32 = 63;
-
-/// The current reading in nanoseconds.
-#[must_use]
-pub fn now() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec.unsigned_abs() * FREQUENCY + time.tv_nsec.unsigned_abs()
-}
 
 /// The deadline of a host call that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

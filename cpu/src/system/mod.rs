@@ -2,14 +2,19 @@
 //! libraries, variables, signals.
 
 pub mod clock;
-pub mod environment;
-pub mod imports;
-pub mod interrupt;
-pub mod library;
 pub mod memory;
+#[cfg(target_os = "linux")]
+#[path = "linux/mod.rs"]
+mod platform;
+#[cfg(windows)]
+#[path = "windows/mod.rs"]
+mod platform;
 pub mod processor;
-pub mod signals;
 pub mod stack;
+
+pub use platform::{environment, futex, library, path, signals};
+#[cfg(target_os = "linux")]
+pub use platform::{imports, interrupt};
 
 /// The size of a page.
 pub const PAGE: usize = 4096;

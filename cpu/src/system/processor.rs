@@ -1,10 +1,12 @@
 //! The processor: its name, clock, caches and vectors.
 
 use std::arch::x86_64::{__cpuid, __cpuid_count};
-use std::fs;
 use std::thread;
 
 use zeusm_process::Lazy;
+
+use super::platform::machine;
+pub use super::platform::machine::cache_line;
 
 /// How many processors this process may use.
 pub fn count() -> usize {
@@ -12,47 +14,22 @@ pub fn count() -> usize {
     *COUNT.get_or_make(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// The processor's name in `/proc/cpuinfo`.
+/// The processor's name.
 pub fn model() -> &'static str {
     static MODEL: Lazy<String> = Lazy::new();
-    MODEL.get_or_make(|| cpuinfo("model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()))
+    MODEL.get_or_make(|| machine::model().unwrap_or_else(|| std::env::consts::ARCH.to_owned()))
 }
 
 /// The clock in MHz: the highest that the system reports, else the current one; 0 when it reports neither.
 pub fn megahertz() -> u32 {
     static CLOCK: Lazy<u32> = Lazy::new();
-    *CLOCK.get_or_make(|| {
-        let highest = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
-            .ok()
-            .and_then(|text| text.trim().parse::<u32>().ok())
-            .map(|kilohertz| kilohertz / 1000);
-        highest
-            .or_else(|| cpuinfo("cpu MHz")?.split('.').next()?.parse().ok())
-            .unwrap_or(0)
-    })
-}
-
-/// Length in bytes of a line of the data cache; 0 where the system does not tell.
-pub fn cache_line() -> usize {
-    // SAFETY: the call has no preconditions.
-    let length = unsafe { libc::sysconf(libc::_SC_LEVEL1_DCACHE_LINESIZE) };
-    usize::try_from(length).unwrap_or(0)
+    *CLOCK.get_or_make(|| machine::megahertz().unwrap_or(0))
 }
 
 /// Size in bytes of the largest cache.
 pub fn cache() -> usize {
     static CACHE: Lazy<usize> = Lazy::new();
-    *CACHE.get_or_make(|| {
-        (0..8)
-            .map_while(|index| {
-                let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
-                fs::read_to_string(file).ok()
-            })
-            .filter_map(|text| text.trim().strip_suffix('K')?.parse::<usize>().ok())
-            .max()
-            .unwrap_or(0)
-            << 10
-    })
+    *CACHE.get_or_make(|| machine::largest_cache().unwrap_or(0))
 }
 
 /// Bytes in a vector register.
@@ -107,10 +84,7 @@ pub fn identity() -> [u8; 16] {
 }
 
 fn read_identity() -> [u8; 16] {
-    let seed = ["/etc/machine-id", "/sys/class/dmi/id/product_uuid"]
-        .iter()
-        .find_map(|file| fs::read_to_string(file).ok())
-        .unwrap_or_else(|| model().to_owned());
+    let seed = machine::identity().unwrap_or_else(|| model().to_owned());
     // FNV-1a of the seed, once for each half: an identity, not a secret.
     let half = |start: u64| {
         seed.trim().bytes().fold(start, |hash, byte| {
@@ -122,14 +96,6 @@ fn read_identity() -> [u8; 16] {
     low.copy_from_slice(&half(0xcbf2_9ce4_8422_2325).to_le_bytes());
     high.copy_from_slice(&half(0x6c62_272e_07bb_0142).to_le_bytes());
     identity
-}
-
-fn cpuinfo(field: &str) -> Option<String> {
-    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
-    text.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        (name.trim() == field).then(|| value.trim().to_owned())
-    })
 }
 
 #[cfg(test)]

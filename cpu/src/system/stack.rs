@@ -7,6 +7,8 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::platform::thread::own_stack;
+
 /// The most that the native runtime puts on the stack for a kernel: the private memory of all work-items that it executes at once
 /// if it fits, else that of one work-item. It allocates what is larger.
 pub const LARGEST_KERNEL: usize = 8 << 20;
@@ -44,29 +46,13 @@ fn room() -> usize {
     let local = 0_u8;
     let here = ptr::from_ref(black_box(&local)).addr();
     STACK.with(|stack| {
-        let stack = stack.get_or_init(|| own().unwrap_or_default());
+        let stack = stack.get_or_init(|| own_stack().unwrap_or_default());
         if stack.contains(&here) {
             here - stack.start
         } else {
             0
         }
     })
-}
-
-/// The addresses of the calling thread's stack. That of the main thread may grow to its start.
-fn own() -> Option<Range<usize>> {
-    let (mut first, mut size) = (ptr::null_mut(), 0);
-    // SAFETY: the attributes are initialised by the first call and destroyed by the last one, and all of it is local.
-    unsafe {
-        let mut attributes = std::mem::zeroed::<libc::pthread_attr_t>();
-        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
-            return None;
-        }
-        let code =
-            libc::pthread_attr_getstack(&raw const attributes, &raw mut first, &raw mut size);
-        libc::pthread_attr_destroy(&raw mut attributes);
-        (code == 0).then(|| first.addr()..first.addr().saturating_add(size))
-    }
 }
 
 #[cfg(test)]
@@ -78,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_thread_has_less_room_than_its_stack_and_more_than_half_of_it_at_its_start() {
-        for size in [256 << 10, 8 << 20] {
+        for size in [1 << 20, 8 << 20] {
             let thread = thread::Builder::new().stack_size(size);
             let room = thread.spawn(room).unwrap().join().unwrap();
             assert!((size / 2..size + (64 << 10)).contains(&room), "{room}");

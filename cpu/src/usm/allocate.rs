@@ -9,8 +9,8 @@ use level_zero_sys::extensions::{
     ze_external_memmap_sysmem_ext_desc_t as SystemMemory,
     ze_relaxed_allocation_limits_ext_desc_t as RelaxedLimits,
 };
-use zeusm_process::duplicate;
 
+use super::platform::import;
 use crate::abi::arguments::{Link, check_flags};
 use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
@@ -165,9 +165,7 @@ fn allocate(
     };
     let invalid = sys::ZE_RESULT_ERROR_INVALID_ARGUMENT;
     let address = match (extras.imports, &extras.adopts) {
-        (Some(descriptor), None) => duplicate(descriptor)
-            .and_then(|file| memory::import_file(&file, &request))
-            .ok_or(invalid)?,
+        (Some(descriptor), None) => import(descriptor, &request).ok_or(invalid)?,
         (None, Some(pages)) if size == pages.len() && is_host => {
             memory::adopt(pages.clone(), &request).ok_or(invalid)?
         }

@@ -3,7 +3,14 @@
 mod allocate;
 mod atomic_access;
 mod free;
+#[cfg(target_os = "linux")]
 pub mod ipc;
+#[cfg(target_os = "linux")]
+#[path = "descriptors.rs"]
+mod platform;
+#[cfg(windows)]
+#[path = "no_descriptors.rs"]
+mod platform;
 mod query;
 
 pub use allocate::{device, host, shared};

@@ -1,14 +1,13 @@
 //! `zeMemGetAllocProperties` and `zeMemGetAddressRange`.
 
 use std::ffi::c_void;
-use std::os::fd::{IntoRawFd, RawFd};
 use std::ptr;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions::ZE_RESULT_ERROR_ADDRESS_NOT_FOUND;
-use zeusm_process::duplicate;
 
+use super::platform::export;
 use crate::abi::entry::{Address, Out};
 use crate::abi::result::ZeResult;
 use crate::abi::strictness::is_strict;
@@ -18,7 +17,7 @@ use crate::memory::{self, Allocation, PAGE};
 use crate::virtual_memory;
 
 /// What programs take for no descriptor.
-const NO_DESCRIPTOR: RawFd = -1;
+const NO_DESCRIPTOR: i32 = -1;
 
 /// `zeMemGetAllocProperties`: a pointer that no context knows is of type unknown. One into virtual memory is of the type of
 /// its physical memory. With `ze_external_memory_export_fd_t` in the chain, memory that was allocated for it is exported: as a
@@ -56,7 +55,7 @@ pub fn properties(
     if let Some(export) = properties.extension::<sys::ze_external_memory_export_fd_t>() {
         export.fd = match check_external(export.flags) {
             Err(_) if !is_strict() => NO_DESCRIPTOR,
-            checked => checked.and_then(|()| export_file(found.as_deref()))?,
+            checked => checked.and_then(|()| exported(found.as_deref()))?,
         };
     }
     properties.type_ = kind;
@@ -69,12 +68,9 @@ pub fn properties(
 }
 
 /// A new descriptor of the file with an allocation that was made for it.
-fn export_file(allocation: Option<&Allocation>) -> ZeResult<RawFd> {
+fn exported(allocation: Option<&Allocation>) -> ZeResult<i32> {
     let allocation = allocation.filter(|it| it.request.exportable);
-    let allocation = allocation.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    let file = duplicate(allocation.export()?.descriptor);
-    let file = file.ok_or(sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-    Ok(file.into_raw_fd())
+    export(allocation.ok_or(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT)?)
 }
 
 /// `zeMemGetAddressRange`.

@@ -1,5 +1,6 @@
 //! The checker on a gallery of faulty programs, each in a process of its own, and on correct ones.
 
+#![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,6 +16,8 @@ mod correct;
 #[path = "../common/counter.rs"]
 mod counter;
 mod faulty;
+#[path = "../common/forks.rs"]
+mod forks;
 mod gallery;
 mod kernels;
 mod loops;
@@ -213,7 +216,7 @@ fn forks_beside_findings() {
         let forks = || {
             for _ in 0..20 {
                 thread::sleep(Duration::from_millis(20));
-                process::in_child(|| {
+                forks::in_child(|| {
                     faulty::host_reads_device_memory();
                     true
                 });
@@ -257,7 +260,7 @@ fn forks_beside_changes() {
         let forks = || {
             for _ in 0..50 {
                 thread::sleep(Duration::from_millis(2));
-                process::in_child(|| faulty::read(memory, 5) == 3);
+                forks::in_child(|| faulty::read(memory, 5) == 3);
             }
         };
         let done = std::panic::catch_unwind(forks);
@@ -313,7 +316,7 @@ fn forks_without_userfaultfd() {
     let freed = context.alloc(common::Kind::Shared, 1000);
     context.free(freed);
     faulty::write(shared, 5);
-    process::in_child(|| {
+    forks::in_child(|| {
         faulty::read(device, 5);
         faulty::read(shared, 1000 + 5000);
         faulty::read(freed, 5);

@@ -60,11 +60,16 @@ pub fn list_orders() -> &'static [u32] {
     }
 }
 
+/// The file of the library.
+const LIBRARY: &str = if cfg!(windows) {
+    "zeusm_cpu.dll"
+} else {
+    "libzeusm_cpu.so"
+};
+
 /// The library under test; cargo leaves it beside the test's executable.
 pub fn library_path() -> PathBuf {
-    std::env::current_exe()
-        .unwrap()
-        .with_file_name("libzeusm_cpu.so")
+    std::env::current_exe().unwrap().with_file_name(LIBRARY)
 }
 
 pub fn library() -> &'static sys::Library {

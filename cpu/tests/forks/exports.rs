@@ -1,7 +1,8 @@
 //! Memory that is exported when the process forks.
 
+use crate::children::{CHILD_TIMEOUT, in_child, join};
 use crate::common::{Context, Kind, MIB, Memory, bytes, bytes_mut, pattern, status};
-use crate::process::{CHILD_TIMEOUT, alone, in_child, join};
+use crate::process::alone;
 use crate::{export, open, seccomp};
 
 #[test]

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
+use crate::children::in_child;
 use crate::common::{Context, Kind, MIB, NONE};
-use crate::process::{alone, in_child};
+use crate::process::alone;
 use crate::runtime::{Runtime, call, must};
 use crate::{Shared, beside, forks, programs};
 

@@ -1,6 +1,7 @@
 //! Forks beside threads that are inside the runtime: no child hangs, and each one works.
 //!
 //! `ZEUSM_TEST_FORKS` sets how many times each test forks.
+#![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,6 +11,8 @@
 #[macro_use]
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/forks.rs"]
+mod children;
 mod exports;
 mod kernels;
 mod objects;
@@ -28,9 +31,10 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use children::in_child;
 use common::{Context, Kind, MIB, Memory, NONE, bytes, bytes_mut, pattern};
 use level_zero_sys as sys;
-use process::{alone, in_child};
+use process::alone;
 
 fn forks(usual: usize) -> usize {
     let wanted = std::env::var("ZEUSM_TEST_FORKS").ok();

@@ -5,8 +5,9 @@ use std::ptr;
 use level_zero_sys as sys;
 use sys::{ZE_RESULT_SUCCESS as OK, ze_result_t as Code};
 
+use crate::children::in_child;
 use crate::common::{self, Context, Kind, List, MIB, NONE, bytes};
-use crate::process::{alone, alone_with, in_child};
+use crate::process::{alone, alone_with};
 use crate::{Shared, beside, forks};
 
 fn submit(

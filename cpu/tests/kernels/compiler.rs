@@ -14,7 +14,8 @@ use std::{env, thread};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::closed::{CONTENT, close_all, program_file};
-use super::process::{alone_with, in_child};
+use super::forks::in_child;
+use super::process::alone_with;
 use super::programs::module;
 use super::runtime::{Runtime, call, must};
 

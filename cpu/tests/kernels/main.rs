@@ -1,4 +1,5 @@
 //! Modules, kernels and launches, through the shared library and its Level Zero functions only.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[macro_use]
@@ -13,6 +14,9 @@ mod closed;
 mod compiler;
 #[path = "../common/counter.rs"]
 mod counter;
+#[allow(clippy::undocumented_unsafe_blocks)]
+#[path = "../common/forks.rs"]
+mod forks;
 mod graphs;
 mod hints;
 mod images;

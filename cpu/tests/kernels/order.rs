@@ -11,7 +11,8 @@ use super::counter::counter_event;
 use super::launches::Setup;
 use super::programs::module;
 use super::runtime::{Runtime, call, must};
-use crate::process::{alone, in_child, run};
+use crate::forks::in_child;
+use crate::process::{alone, run};
 
 /// A runtime, and `work` set up for some rounds.
 fn setup(rounds: u64) -> Option<(Runtime, sys::ze_kernel_handle_t)> {

@@ -1,10 +1,9 @@
 //! The description of a graph in the language of Graphviz.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
@@ -14,6 +13,7 @@ use super::object::{Content, Graph, Node, number};
 use crate::abi::entry::Chain;
 use crate::abi::result::{ZeResult, described};
 use crate::engine::Operation;
+use crate::system::path;
 
 /// `zeGraphDumpContentsExt`. Detailed, it has the addresses that each command accesses.
 ///
@@ -25,8 +25,8 @@ pub fn dump(graph: Arc<Graph>, path: &CStr, next: Chain) -> ZeResult {
     let simple = extensions::ZE_RECORD_REPLAY_GRAPH_EXT_DUMP_MODE_SIMPLE;
     let is_detailed = desc.is_none_or(|desc| desc.mode != simple);
     let text = describe(&graph.content(), is_detailed);
-    let path = OsStr::from_bytes(path.to_bytes());
-    fs::write(path, text).map_err(|error| {
+    let path = path::of(path);
+    fs::write(&path, text).map_err(|error| {
         let text = format_args!("{}: {error}", path.display());
         described(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, text)
     })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use offset_allocator::{Allocation, Allocator};
 use zeusm_process::{AtFork, ForkLock};
 
-use super::mapping::Mapping;
+use super::platform::mapping::Mapping;
 use crate::system::PAGE;
 
 /// The length of a mapping for small allocations: room for several of the largest.

@@ -2,14 +2,15 @@
 //! checker, with guard pages around them. Imported ones are a mapping of another process's pages.
 
 mod arena;
-mod error;
-pub mod exports;
-mod mapping;
-mod memory_file;
 mod part;
+#[cfg(target_os = "linux")]
+#[path = "linux/mod.rs"]
+mod platform;
+#[cfg(windows)]
+#[path = "windows/mod.rs"]
+mod platform;
 mod record;
-mod share;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
 
 use std::fs::File;
@@ -21,13 +22,15 @@ use level_zero_sys as sys;
 
 use arena::Suballocation;
 pub use arena::at_fork;
-pub use error::ShareError;
-pub use exports::Export;
-use exports::InFiles;
-pub use mapping::Mapping;
-use mapping::Pages;
-pub use memory_file::{is_memory_file, memory_file, own_memory_file, reopen};
 pub use part::Part;
+pub use platform::error::ShareError;
+pub use platform::exports::Export;
+use platform::exports::InFiles;
+use platform::mapping::Pages;
+pub use platform::mapping::{Mapping, is_mapped};
+pub use platform::{can_be_exported, exports, has_memory_files};
+#[cfg(target_os = "linux")]
+pub use platform::{is_memory_file, memory_file, own_memory_file, reopen};
 pub use record::Record;
 
 use crate::abi::result::ZeResult;
@@ -204,7 +207,7 @@ impl Backing {
             let first = self.address();
             let pages = first..first + self.pages.len();
             // Other memory of the program beside it is not taken for a part of it.
-            self.watch = Some(check::know(properties(first, first..first, pages)));
+            self.watch = check::know(properties(first, first..first, pages));
         }
         self.form != Form::Guarded || self.watch.is_some()
     }
@@ -235,13 +238,6 @@ impl Drop for Backing {
             _ => {}
         }
     }
-}
-
-/// Whether new memory of this process can be exported; a transient error does not count.
-pub fn can_be_exported() -> bool {
-    memory_file(PAGE as u64)
-        .and_then(|_| share::can_still_move())
-        .map_or_else(ShareError::is_transient, |_| true)
 }
 
 /// Memory for the checker: an inaccessible mapping for `size` bytes aligned to `alignment`, with the range of their pages in it and their offset in the first

@@ -8,8 +8,8 @@ use std::thread;
 
 use level_zero_sys as sys;
 
-use super::exports::{file_length, read_record};
-use super::mapping::HUGE_PAGE;
+use super::platform::exports::{file_length, read_record};
+use super::platform::mapping::HUGE_PAGE;
 use super::*;
 use crate::memory::next_id;
 

@@ -1,6 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+
 use super::super::backing::{Mapping, memory_file, own_memory_file};
+use super::platform::in_files;
 use super::*;
 
 fn range(mapping: &Mapping) -> Range<usize> {

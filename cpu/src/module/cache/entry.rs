@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use zeusm_process::{Local, maps};
+use zeusm_process::Local;
 
 use super::folder::Folder;
 use super::settings;
@@ -16,7 +16,7 @@ use crate::compiler::{Job, read_limit};
 use crate::driver::Driver;
 use crate::module::sealed::{seal, unseal};
 use crate::opencl::Runtime;
-use crate::system::processor;
+use crate::system::{library, processor};
 
 /// The place of one module's code.
 pub struct Entry {
@@ -98,7 +98,7 @@ struct Maker {
 impl Maker {
     fn new() -> Result<Self, String> {
         let runtime = Runtime::get()?;
-        let own = maps::file_at(Self::new as fn() -> _ as usize);
+        let own = library::path_of(Self::new as fn() -> _ as usize);
         let library = |path: Option<PathBuf>| {
             let about = path.and_then(|path| path.metadata().ok());
             let about = about.ok_or("the file of a library is gone")?;

@@ -6,8 +6,9 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 use level_zero_sys::{ZE_RESULT_SUCCESS as OK, ze_result_t};
 
+use super::super::forks::in_child;
 use super::super::mutable::Mutable;
-use super::super::process::{alone, in_child};
+use super::super::process::alone;
 use super::super::runtime::{call, must};
 use super::support::{A, B, G, Image, R, Setup, description, pattern, plain};
 

@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::ptr;
 
 use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap, mmap_anonymous,
-    mprotect, mremap_fixed, munmap,
+    Advice, MapFlags, MprotectFlags, MremapFlags, MsyncFlags, ProtFlags, madvise, mmap,
+    mmap_anonymous, mprotect, mremap_fixed, msync, munmap,
 };
 
 use crate::system::PAGE;
@@ -192,6 +192,12 @@ impl Pages<'_> {
             let _ = unsafe { madvise(self.address as *mut _, self.length, Advice::LinuxHugepage) };
         }
     }
+}
+
+/// Whether all pages are mapped, by whomever.
+pub fn is_mapped(pages: &Range<usize>) -> bool {
+    // SAFETY: this only asks.
+    unsafe { msync(pages.start as *mut _, pages.len(), MsyncFlags::ASYNC) }.is_ok()
 }
 
 /// Maps the beginning of `file` privately (copy on write) over `length` bytes at `address`.

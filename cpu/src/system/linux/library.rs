@@ -2,7 +2,10 @@
 
 use std::ffi::{CStr, c_void};
 use std::mem::{MaybeUninit, transmute_copy};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use zeusm_process::maps;
+pub use zeusm_process::maps::file_at as path_of;
 
 /// The name of the library that has `address`, and where the dynamic linker has placed its file. Other mappings of the file, by
 /// a debugger or a profiler, do not count.
@@ -25,6 +28,14 @@ pub fn library_of(address: usize) -> (Option<String>, Option<usize>) {
     let name = Path::new(&*path).file_name();
     let name = name.map(|name| name.to_string_lossy().into_owned());
     (name, Some(info.dli_fbase as usize))
+}
+
+/// The paths of the files that are mapped, libraries among them.
+pub fn loaded() -> Vec<PathBuf> {
+    let mappings = maps::mappings().into_iter();
+    let mut paths: Vec<PathBuf> = mappings.filter_map(|mapping| mapping.path).collect();
+    paths.dedup();
+    paths
 }
 
 /// A function of the process, by its name, such as one of its Python.

@@ -8,6 +8,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use zeusm_process::OwnFile;
 
 use super::error::ShareError;
+use crate::system::PAGE;
 
 /// The name of a memory file, by which an importer recognises this runtime's files.
 const FILE_NAME: &str = "zeusm";
@@ -28,6 +29,11 @@ pub fn memory_file(length: u64) -> Result<File, ShareError> {
     rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
         .map_err(ShareError::of("sealing a memory file"))?;
     Ok(file)
+}
+
+/// Whether the system has memory files.
+pub fn has_memory_files() -> bool {
+    memory_file(PAGE as u64).is_ok()
 }
 
 /// As [`memory_file`], of which the runtime keeps the descriptor.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use libc::{Elf64_Rela, Elf64_Sym};
 use rustix::mm::{MprotectFlags, mprotect};
 
-use super::PAGE;
+use crate::system::PAGE;
 
 /// The dynamic linker's description of a library, as far as it is public.
 #[repr(C)]

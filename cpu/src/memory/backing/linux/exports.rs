@@ -15,17 +15,21 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use level_zero_sys as sys;
 use zeusm_process::{AtFork, ForkLock, OwnFile, generation};
 
 use super::error::ShareError;
 use super::mapping::{Mapping, Pages, replace_privately};
 use super::memory_file::{own_memory_file, reopen};
-use super::record::Record;
+use super::room::has_room_for;
 use super::share::{can_move, extents, move_to};
 use crate::abi::result::ZeResult;
 use crate::check;
-use crate::memory::room::has_room_for;
+use crate::memory::backing::record::Record;
 use crate::system::PAGE;
+
+/// The types of external memory that can be exported and imported.
+pub const TYPES: u32 = sys::ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD.0;
 
 /// How another process finds exported memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +130,7 @@ impl InFiles {
 
     /// Puts new pages, which no one uses, into a file. They stay private and cannot be exported when no file can be created or
     /// the program's descriptors would run short.
-    pub(super) fn put(&self, pages: Pages<'_>) -> bool {
+    pub(in crate::memory::backing) fn put(&self, pages: Pages<'_>) -> bool {
         let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let most = most.map_or(usize::MAX, |most| most as usize / 4);
         let mut all = EXPORTS.lock();

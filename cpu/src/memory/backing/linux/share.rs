@@ -25,7 +25,7 @@ use zeusm_process::Lazy;
 use super::error::ShareError;
 use super::mapping::{HUGE_PAGE, Mapping, Pages};
 use super::memory_file::memory_file;
-use crate::memory::room::has_room_for;
+use super::room::has_room_for;
 use crate::system::PAGE;
 
 /// Requests and numbers of Linux's `userfaultfd.h`. Each request takes a structure of words.
@@ -54,9 +54,16 @@ pub fn can_move() -> Result<(), ShareError> {
     }
 }
 
+/// Whether new memory of this process can be exported; a transient error does not count.
+pub fn can_be_exported() -> bool {
+    memory_file(PAGE as u64)
+        .and_then(|_| can_still_move())
+        .map_or_else(ShareError::is_transient, |_| true)
+}
+
 /// Whether private memory can still be moved: a filter of system calls that is set later may forbid it. Where it never
 /// could, memory is in a file already.
-pub fn can_still_move() -> Result<(), ShareError> {
+fn can_still_move() -> Result<(), ShareError> {
     match can_move() {
         Ok(()) => try_to_move(),
         Err(_) => Ok(()),

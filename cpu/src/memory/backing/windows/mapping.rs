@@ -1,0 +1,175 @@
+//! Memory that the system gives, freed when dropped.
+
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr;
+
+use windows_sys::Win32::System::Memory::{
+    MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, MEMORY_BASIC_INFORMATION, PAGE_NOACCESS, PAGE_READWRITE,
+    VirtualAlloc, VirtualFree, VirtualProtect, VirtualQuery,
+};
+
+use crate::system::PAGE;
+
+/// The alignment of what the system gives.
+const GRANULARITY: usize = 64 << 10;
+
+/// An owned range of pages.
+#[derive(Debug)]
+pub struct Mapping {
+    /// Where the reservation begins that has the pages.
+    base: usize,
+    address: usize,
+    length: usize,
+}
+
+impl Mapping {
+    /// At least `length` bytes of zeros aligned to `alignment`.
+    pub fn anonymous(length: usize, alignment: usize) -> Option<Self> {
+        let mapping = Self::closed(length, alignment)?;
+        let place = mapping.address as *const _;
+        // SAFETY: the pages are of the new reservation, and no one uses them.
+        let given = unsafe { VirtualAlloc(place, mapping.length, MEM_COMMIT, PAGE_READWRITE) };
+        (!given.is_null()).then_some(mapping)
+    }
+
+    /// As many addresses, inaccessible.
+    pub fn closed(length: usize, alignment: usize) -> Option<Self> {
+        let length = length.checked_next_multiple_of(PAGE)?;
+        // Enough to contain an aligned range of `length` bytes.
+        let whole = length.checked_add(alignment.saturating_sub(GRANULARITY))?;
+        // SAFETY: a reservation at an address of the system's choice replaces nothing.
+        let base = unsafe { VirtualAlloc(ptr::null(), whole, MEM_RESERVE, PAGE_NOACCESS) };
+        (!base.is_null()).then(|| Self {
+            base: base.addr(),
+            address: base.addr().next_multiple_of(alignment.max(1)),
+            length,
+        })
+    }
+
+    /// Files are not mapped.
+    pub fn of_file(_: &File, _: u64, _: usize) -> Option<Self> {
+        None
+    }
+
+    /// Files are not mapped.
+    pub fn of_external(_: &File, _: usize, _: usize) -> Option<Self> {
+        None
+    }
+
+    /// Address of the first byte, on a page boundary.
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Length in bytes, a multiple of the page size.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The pages in a range of its bytes, whose ends are multiples of the page size; `None` outside of it.
+    pub fn part(&self, range: Range<usize>) -> Option<Pages<'_>> {
+        let is_part = range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE);
+        (is_part && range.start <= range.end && range.end <= self.length).then(|| Pages {
+            address: self.address + range.start,
+            length: range.len(),
+            mapping: PhantomData,
+        })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: it owns the reservation, which no one uses after it.
+        unsafe { VirtualFree(self.base as *mut _, 0, MEM_RELEASE) };
+    }
+}
+
+/// Whole pages of a mapping, which stay there while this lives.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages<'a> {
+    address: usize,
+    length: usize,
+    mapping: PhantomData<&'a Mapping>,
+}
+
+impl Pages<'_> {
+    /// Address of the first byte.
+    pub fn address(self) -> usize {
+        self.address
+    }
+
+    /// Makes them zeros.
+    ///
+    /// # Safety
+    /// No one may use the pages.
+    pub unsafe fn clear(self) -> io::Result<()> {
+        // SAFETY: the mapping owns the pages, and the caller vouches that they have no users.
+        unsafe { ptr::write_bytes(self.address as *mut u8, 0, self.length) };
+        Ok(())
+    }
+
+    /// Makes them inaccessible.
+    ///
+    /// # Safety
+    /// No one may use the pages.
+    pub unsafe fn close(self) {
+        let mut before = 0;
+        let place = self.address as *const _;
+        // SAFETY: the mapping owns the pages, and the caller vouches that they have no users.
+        unsafe { VirtualProtect(place, self.length, PAGE_NOACCESS, &raw mut before) };
+    }
+}
+
+/// Whether all pages have memory, of whomever.
+pub fn is_mapped(pages: &Range<usize>) -> bool {
+    let mut address = pages.start;
+    while address < pages.end {
+        let mut about = MaybeUninit::<MEMORY_BASIC_INFORMATION>::zeroed();
+        let room = size_of::<MEMORY_BASIC_INFORMATION>();
+        // SAFETY: the call writes the structure, for which zeros are valid, and reads no memory of the pages.
+        let about = unsafe {
+            let written = VirtualQuery(address as *const _, about.as_mut_ptr(), room);
+            (written != 0).then(|| about.assume_init())
+        };
+        match about {
+            Some(about) if about.State == MEM_COMMIT => {
+                address = about.BaseAddress.addr() + about.RegionSize;
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn memory_is_aligned_zero_and_gone_after_its_drop() {
+        for (length, alignment) in [(1, 1), (PAGE, PAGE), (3 << 20, 2 << 20), (100, 1 << 30)] {
+            let mapping = Mapping::anonymous(length, alignment).unwrap();
+            assert!(mapping.address.is_multiple_of(alignment) && mapping.length >= length);
+            let pages = mapping.address..mapping.address + mapping.length;
+            assert!(is_mapped(&pages));
+            // SAFETY: the bytes are the mapping's, and no one else knows them.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(pages.start as *mut u8, length) };
+            assert!(bytes.iter().all(|byte| *byte == 0));
+            bytes.fill(1);
+            drop(mapping);
+            assert!(!is_mapped(&pages));
+        }
+    }
+
+    #[test]
+    fn addresses_without_memory_are_not_mapped() {
+        let closed = Mapping::closed(PAGE, PAGE).unwrap();
+        assert!(!is_mapped(&(closed.address..closed.address + PAGE)));
+        assert!(Mapping::anonymous(1 << 60, PAGE).is_none());
+    }
+}

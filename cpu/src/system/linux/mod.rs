@@ -1,0 +1,12 @@
+//! Linux.
+
+pub mod environment;
+pub mod futex;
+pub mod imports;
+pub mod interrupt;
+pub mod library;
+pub mod machine;
+pub mod path;
+pub mod signals;
+pub mod thread;
+pub mod time;
