@@ -47,6 +47,7 @@ fn most_at_once() -> usize {
 
 /// Handles for this machine are the only ones.
 #[test]
+#[cfg_attr(windows, ignore = "processes share no memory on Windows")]
 fn a_handle_of_the_default_type_is_given_and_no_other() {
     type Get = unsafe extern "C" fn(
         sys::ze_context_handle_t,

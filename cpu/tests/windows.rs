@@ -196,8 +196,8 @@ fn a_module_is_not_built_without_opencl_and_its_log_says_so() {
 #[ignore = "run by a_module_is_not_built_without_opencl_and_its_log_says_so"]
 fn child_builds_a_module() {
     let context = Context::new();
-    // A header, and nothing else: magic number, version 1.0, generator, bound and schema.
-    let code = [0x0723_0203_u32, 0x0001_0000, 0, 1, 0];
+    // The header (magic number, version 1.0, generator, bound, schema), and `OpMemoryModel Physical64 OpenCL`.
+    let code = [0x0723_0203_u32, 0x0001_0000, 0, 1, 0, 3 << 16 | 14, 2, 2];
     let desc = sys::ze_module_desc_t {
         stype: sys::ZE_STRUCTURE_TYPE_MODULE_DESC,
         format: sys::ZE_MODULE_FORMAT_IL_SPIRV,
