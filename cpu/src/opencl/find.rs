@@ -13,7 +13,7 @@ mod names;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use names::{INTEL, LOADER, SYCL};
+use names::{INTEL, LOADER, PLACES, SYCL};
 
 use crate::system::library;
 
@@ -40,7 +40,7 @@ pub fn candidates() -> Vec<PathBuf> {
         .filter(|path| is_named(path, SYCL))
         .chain(&here)
         .flat_map(|path| path.ancestors().skip(1))
-        .map(|folder| folder.join(INTEL))
+        .flat_map(|folder| PLACES.map(|place| folder.join(place).join(INTEL)))
         .filter(|path| path.is_file());
     let mut found: Vec<PathBuf> = Vec::new();
     for path in in_process

@@ -64,7 +64,9 @@ mod tests {
 
     #[test]
     fn a_thread_has_less_room_than_its_stack_and_more_than_half_of_it_at_its_start() {
-        for size in [1 << 20, 8 << 20] {
+        // wine has no smaller one; the C library of Linux may take a cached one up to four times as large.
+        let small = if cfg!(windows) { 1 << 20 } else { 256 << 10 };
+        for size in [small, 8 << 20] {
             let thread = thread::Builder::new().stack_size(size);
             let room = thread.spawn(room).unwrap().join().unwrap();
             assert!((size / 2..size + (64 << 10)).contains(&room), "{room}");

@@ -1,19 +1,23 @@
 //! Modules, kernels and launches, through the shared library and its Level Zero functions only.
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[macro_use]
 #[path = "../common/mod.rs"]
 mod common;
 mod allocations;
+#[cfg(target_os = "linux")]
 mod bad_input;
+#[cfg(target_os = "linux")]
 mod cache;
+#[cfg(target_os = "linux")]
 #[allow(clippy::undocumented_unsafe_blocks)]
 #[path = "../common/closed.rs"]
 mod closed;
+#[cfg(target_os = "linux")]
 mod compiler;
 #[path = "../common/counter.rs"]
 mod counter;
+#[cfg(target_os = "linux")]
 #[allow(clippy::undocumented_unsafe_blocks)]
 #[path = "../common/forks.rs"]
 mod forks;

@@ -8,11 +8,15 @@ use level_zero_sys as sys;
 use level_zero_sys::ZE_RESULT_SUCCESS as OK;
 
 use super::counter::counter_event;
+#[cfg(target_os = "linux")]
 use super::launches::Setup;
 use super::programs::module;
 use super::runtime::{Runtime, call, must};
+#[cfg(target_os = "linux")]
 use crate::forks::in_child;
-use crate::process::{alone, run};
+#[cfg(target_os = "linux")]
+use crate::process::alone;
+use crate::process::run;
 
 /// A runtime, and `work` set up for some rounds.
 fn setup(rounds: u64) -> Option<(Runtime, sys::ze_kernel_handle_t)> {
@@ -192,6 +196,7 @@ fn exits_beside_launches() {
     });
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_child_sees_the_effects_of_launches_before_its_fork() {
     if Runtime::with_compiler().is_some() {
@@ -199,6 +204,7 @@ fn a_child_sees_the_effects_of_launches_before_its_fork() {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 #[ignore = "run by a_child_sees_the_effects_of_launches_before_its_fork"]
 fn forks_behind_launches() {

@@ -127,6 +127,7 @@ fn kernels_with_large_private_arrays_do_not_overflow_the_stack_of_a_waiting_thre
     }
 }
 
+#[cfg(target_os = "linux")]
 /// The native runtime has no workers in the child.
 #[test]
 #[ignore = "a failure crashes the child; run by the next test"]
@@ -145,6 +146,7 @@ fn a_child_of_a_fork_launches() {
     assert_eq!((ended, status), (child, 0));
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn kernels_do_not_overflow_the_stacks_of_a_forks_child() {
     if Runtime::with_compiler().is_some() {

@@ -6,8 +6,10 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 use level_zero_sys::{ZE_RESULT_SUCCESS as OK, ze_result_t};
 
+#[cfg(target_os = "linux")]
 use super::super::forks::in_child;
 use super::super::mutable::Mutable;
+#[cfg(target_os = "linux")]
 use super::super::process::alone;
 use super::super::runtime::{call, must};
 use super::support::{A, B, G, Image, R, Setup, description, pattern, plain};
@@ -389,11 +391,13 @@ fn a_launch_of_a_mutable_list_gets_another_image() {
     assert_eq!(mutable.argument(id, 0, &wrong.handle), GONE);
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_child_has_the_images_of_its_parent() {
     alone("images::life::a_fork_with_images");
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 #[ignore = "run by a_child_has_the_images_of_its_parent"]
 fn a_fork_with_images() {
