@@ -12,6 +12,7 @@
 //! semantics"; the extension `sycl_ext_oneapi_backend_level_zero` (which handle `get_native` returns).
 
 mod backend;
+mod call;
 mod classes;
 mod context;
 mod error;

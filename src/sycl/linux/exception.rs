@@ -12,6 +12,7 @@ use libloading::os::unix;
 use once_cell::race::OnceBox;
 
 use crate::shared_library::symbol;
+use crate::sycl::call::{Call, Function};
 use crate::sycl::error::Error;
 
 /// The size of `_Unwind_Exception` on x86-64, after which the thrown object begins.
@@ -88,12 +89,9 @@ impl Handler {
         function: &'static str,
         body: impl FnOnce() -> T,
     ) -> Result<T, Error> {
-        let mut call = Call {
-            body: Some(body),
-            answer: None,
-        };
-        // SAFETY: `run` gets a call of its own type, which outlives it.
-        let exception = unsafe { call_with_handler(run_of(&call), (&raw mut call).cast()) };
+        let mut call = Call::of(body);
+        // SAFETY: the function gets its own call, which outlives it.
+        let exception = unsafe { call_with_handler(call.function(), (&raw mut call).cast()) };
         let text = if exception.is_null() {
             None
         } else {
@@ -135,26 +133,6 @@ impl Handler {
     }
 }
 
-/// A call through the handler's frame.
-struct Call<F, T> {
-    body: Option<F>,
-    /// `None` when an exception was thrown.
-    answer: Option<T>,
-}
-
-/// The `run` for the type of the call.
-fn run_of<T, F: FnOnce() -> T>(_: &Call<F, T>) -> unsafe extern "C-unwind" fn(*mut c_void) {
-    run::<T, F>
-}
-
-/// # Safety
-/// `call` must be a `Call<F, T>` without another reference.
-unsafe extern "C-unwind" fn run<T, F: FnOnce() -> T>(call: *mut c_void) {
-    // SAFETY: the caller guarantees that `call` is a `Call<F, T>` without another reference.
-    let call = unsafe { &mut *call.cast::<Call<F, T>>() };
-    call.answer = call.body.take().map(|body| body());
-}
-
 /// Calls `function` with `data`, and returns the C++ exception that it threw, else null.
 ///
 /// The language-specific data of the frame is its landing pad. The personality routine puts the exception into the first
@@ -165,7 +143,7 @@ unsafe extern "C-unwind" fn run<T, F: FnOnce() -> T>(call: *mut c_void) {
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C-unwind" fn call_with_handler(
-    function: unsafe extern "C-unwind" fn(*mut c_void),
+    function: Function,
     data: *mut c_void,
 ) -> *mut c_void {
     std::arch::naked_asm!(
@@ -201,10 +179,7 @@ unsafe extern "C-unwind" fn call_with_handler(
 /// # Safety
 /// There are no requirements.
 #[cfg(not(target_arch = "x86_64"))]
-unsafe extern "C-unwind" fn call_with_handler(
-    _: unsafe extern "C-unwind" fn(*mut c_void),
-    _: *mut c_void,
-) -> *mut c_void {
+unsafe extern "C-unwind" fn call_with_handler(_: Function, _: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 

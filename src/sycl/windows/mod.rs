@@ -56,7 +56,7 @@ impl Loaded {
 
     /// What catches exceptions of the libraries' functions.
     pub(super) fn handler(&self) -> Option<Handler> {
-        None
+        Some(Handler)
     }
 
     /// No library.
