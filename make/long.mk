@@ -29,7 +29,7 @@ test-browser: $(VENV)/.zeusm ## The pictures of `zeusm memory report` in a headl
 
 # With dpctl 0.17 and NumPy 1.26. The others of `once` need packages of the first environment.
 AGAIN := array_objects array_repr array_views arrow async_operands bad_interfaces buffer calls cuda data_frames doctor \
-	doctor_remedies documents dpctl_suite exit fork gate history html in_place info interrupts ipc ipc_driver ipc_dpctl lifetime \
+	doctor_remedies doctor_windows documents dpctl_suite exit fork gate history html in_place info interrupts ipc ipc_driver ipc_dpctl lifetime \
 	memory_replay model_arrays parallel pool records reduce signals stub suspend threads_shortage
 test-python-again: $(NUMBA_DPEX) ## Tests of the first environment only, and all random programs, in the second one
 	$(PY_NUMBA_DPEX) $(PYTEST) -m 'once and not daily' $(AGAIN:%=tests/python/test_%.py)

@@ -79,6 +79,8 @@ def open_streams() -> None:
 
 
 def call(options: Namespace) -> int:
+    if sys.platform == "win32":
+        return failure(NAME, "the checker is for Linux", 1)
     try:
         runtime = zeusm.runtime()
         if runtime.kind != "cpu":

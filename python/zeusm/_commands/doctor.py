@@ -8,7 +8,7 @@ import sys
 import textwrap
 from argparse import ArgumentParser, Namespace
 
-from zeusm._doctor import Finding, Machine, State, examine
+from zeusm._doctor import THIS_MACHINE, Finding, State, examine
 
 NAME = "doctor"
 HELP = (
@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def call(options: Namespace) -> int:
     findings = []
-    for finding in examine(Machine()):
+    for finding in examine(THIS_MACHINE()):
         findings.append(finding)
         if not options.json:
             report(finding)

@@ -12,8 +12,11 @@ HELP = (
     "do not import zeusm. Where an Intel GPU with a working driver serves, the command runs unchanged."
 )
 
+#: Windows finds its own loader before those of PATH.
+ONLY_LINUX = "this command is for Linux; on Windows, a program that imports zeusm before dpctl has its runtime"
+
 #: The name by which programs open a Level Zero library.
-LOADER = "libze_loader.so.1"
+LOADER = "ze_loader.dll" if sys.platform == "win32" else "libze_loader.so.1"
 PATHS = "LD_LIBRARY_PATH"
 #: The libraries that OpenCL's loader opens. It may read the variable before the runtime is initialised, which adds itself then.
 OPENCL = "OCL_ICD_FILENAMES"
@@ -36,6 +39,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
+    if sys.platform == "win32":
+        return failure(NAME, ONLY_LINUX, 1)
     try:
         runtime = zeusm.runtime()
         environment = environment_for(runtime)

@@ -1,30 +1,17 @@
-"""The steps of `zeusm doctor`, from the PCI bus to a kernel: what each finds, and the command that mends it."""
+"""The steps of `zeusm doctor`, from the GPU to a kernel: what each finds, and the command that mends it."""
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator
 
-from zeusm._doctor import folder, gpu, libraries, limits, mpi, sycl, variables
 from zeusm._doctor.finding import Finding, State
 from zeusm._doctor.machine import Machine
 
-__all__ = ["STEPS", "Finding", "Machine", "State", "examine"]
+if sys.platform == "win32":
+    from zeusm._doctor.windows import STEPS, THIS_MACHINE
+else:
+    from zeusm._doctor.linux import STEPS, THIS_MACHINE
 
-Step = Callable[[Machine], Iterator[Finding]]
-
-STEPS: list[Step] = [
-    folder.find,
-    gpu.find,
-    libraries.find_loader,
-    libraries.find_driver,
-    variables.find,
-    limits.find,
-    mpi.find,
-    sycl.find_runtime,
-    sycl.find_ipc,
-    sycl.find_compiler,
-    sycl.find_cache,
-    sycl.find_dpctl,
-    sycl.find_kernels,
-]
+__all__ = ["STEPS", "THIS_MACHINE", "Finding", "Machine", "State", "examine"]
 
 
 def examine(machine: Machine) -> Iterator[Finding]:

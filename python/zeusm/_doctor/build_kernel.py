@@ -59,8 +59,22 @@ def build() -> str:
         if result == BUILD_FAILURE and text.value:
             raise SystemExit(text.value.decode())
         raise SystemExit(f"zeModuleCreate: {result:#x}: {text.value.decode()}")
-    found = OPENCL.search(Path("/proc/self/maps").read_text())
-    return found[0] if found else str(zeusm.runtime().path)
+    return opencl() or str(zeusm.runtime().path)
+
+
+def opencl() -> str | None:
+    """Return the OpenCL runtime that this process has loaded."""
+    if sys.platform != "win32":
+        found = OPENCL.search(Path("/proc/self/maps").read_text())
+        return found and found[0]
+    kernel32 = ctypes.WinDLL("kernel32")
+    kernel32.GetModuleHandleW.restype = ctypes.c_void_p
+    path = ctypes.create_unicode_buffer(1 << 15)
+    for name in ("intelocl64.dll", "OpenCL.dll"):
+        if module := kernel32.GetModuleHandleW(name):
+            kernel32.GetModuleFileNameW(ctypes.c_void_p(module), path, len(path))
+            return path.value
+    return None
 
 
 if __name__ == "__main__":

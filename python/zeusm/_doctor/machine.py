@@ -37,6 +37,10 @@ class Machine:
         except OSError:
             return None
 
+    def unset(self, variable: str) -> str:
+        """Return the command that unsets an environment variable."""
+        return f"unset {variable}"
+
     def run(self, program: str) -> subprocess.CompletedProcess[str]:
         """Run a Python program in a new process, as libraries may abort it. Files of the current folder are no modules for it."""
         here = current_folder()

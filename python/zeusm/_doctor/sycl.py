@@ -108,7 +108,7 @@ def opencl_remedy(machine: Machine, error: str) -> str | None:
         return variables.unset(machine, [OPENCL_TARGET]) if UNKNOWN_TARGET.search(error) else None
     chosen = machine.environment.get(OPENCL_LIBRARY)
     is_elsewhere = chosen and Path(chosen).parent != machine.prefix / "lib"
-    return f"unset {OPENCL_LIBRARY}" if is_elsewhere else OPENCL
+    return machine.unset(OPENCL_LIBRARY) if is_elsewhere else OPENCL
 
 
 def find_runtime(machine: Machine) -> Iterator[Finding]:

@@ -51,11 +51,11 @@ def named(machine: Machine, error: str) -> str | None:
 
 def unset(machine: Machine, names: Iterable[str]) -> str | None:
     """Return the command that unsets the first of the variables which are set."""
-    return next((f"unset {name}" for name in names if name in machine.environment), None)
+    return next((machine.unset(name) for name in names if name in machine.environment), None)
 
 
 def find(machine: Machine) -> Iterator[Finding]:
     """List the variables that are set."""
     for name, effect in VARIABLES.items():
         if (value := machine.environment.get(name)) is not None:
-            yield Finding("variable", State.NOTE, f"{name}={value}: {effect}", f"unset {name}")
+            yield Finding("variable", State.NOTE, f"{name}={value}: {effect}", machine.unset(name))

@@ -1,0 +1,90 @@
+"""The Level Zero loader, SYCL's library and its adapters: which are there, and which others programs may find."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from zeusm._doctor.finding import Finding, State
+from zeusm._doctor.sycl import ask
+from zeusm._doctor.windows_machine import WindowsMachine
+from zeusm._doctor.windows_system import UPDATE, gpus
+
+LOADER = "ze_loader.dll"
+SYCL = re.compile(r"sycl\d+\.dll", re.IGNORECASE)
+#: What SYCL's library needs beside it: the library that opens adapters, and the adapter of Level Zero.
+NEEDED = ("ur_win_proxy_loader.dll", "ur_adapter_level_zero.dll")
+UNIFIED_RUNTIME = "pip install --force-reinstall intel-cmplr-lib-ur"
+
+#: Opens a library, and prints its version as JSON.
+OPEN = """
+import ctypes, json, struct, sys
+try:
+    library = ctypes.CDLL({name!r})
+except OSError as error:
+    sys.exit(str(error))
+version = None
+if hasattr(library, "zelLoaderGetVersions"):
+    # zel_component_version_t: a name of 64 bytes, the version of the specification, three numbers.
+    count = ctypes.c_size_t(8)
+    components = ctypes.create_string_buffer(8 * 80)
+    if library.zelLoaderGetVersions(ctypes.byref(count), components) == 0 and count.value:
+        numbers = struct.unpack_from("iii", components, 68)
+        version = ".".join(map(str, numbers)) if any(numbers) else None
+print(json.dumps({{"version": version}}))
+"""
+
+
+def find_loader(machine: WindowsMachine) -> Iterator[Finding]:
+    """Open the loader that Intel's driver installs, and look for others."""
+    step, loader = "Level Zero loader", machine.path(f"System32/{LOADER}")
+    found, error = (
+        (None, "") if not loader.exists() else ask(machine, OPEN.format(name=str(loader)))
+    )
+    if found is not None:
+        version = f", version {found['version']}" if found["version"] else ""
+        yield Finding(step, State.OK, f"{loader}{version}")
+    elif error:
+        yield Finding(step, State.WRONG, f"{loader}: {error}", UPDATE)
+    elif gpus(machine):
+        yield Finding(step, State.WRONG, f"{loader} is missing, which Intel's driver has", UPDATE)
+    else:
+        yield Finding(step, State.ABSENT, f"{loader} is not installed; no GPU needs it")
+    for folder in machine.folders():
+        other = folder / LOADER
+        if folder != loader.parent and is_there(other):
+            text = f"{other} is another one, which programs may find in PATH"
+            yield Finding(step, State.NOTE, text)
+
+
+def find_sycl(machine: WindowsMachine) -> Iterator[Finding]:
+    """List SYCL's libraries, and whether each has what it needs."""
+    step, found = "SYCL's library", list(dict.fromkeys(sycls(machine)))
+    if not found:
+        yield Finding(step, State.ABSENT, "no sycl9.dll or earlier; dpctl brings it")
+    for library in found:
+        missing = [name for name in NEEDED if not is_there(library.with_name(name))]
+        if missing:
+            text = f"{library} lacks {', '.join(missing)} in its folder"
+            yield Finding(step, State.WRONG, text, UNIFIED_RUNTIME)
+        else:
+            yield Finding(step, State.OK, str(library))
+    if len({library.name.lower() for library in found}) > 1:
+        text = "several versions can be found; that which dpctl has loaded counts"
+        yield Finding(step, State.NOTE, text)
+
+
+def sycls(machine: WindowsMachine) -> Iterator[Path]:
+    """Go through the folders in the order of the search."""
+    for folder in machine.folders():
+        try:
+            yield from sorted(file for file in folder.iterdir() if SYCL.fullmatch(file.name))
+        except OSError:  # PATH may name what does not exist.
+            continue
+
+
+def is_there(file: Path) -> bool:
+    """Whether a file exists whose folder PATH names, which may be anything."""
+    try:
+        return file.is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,135 @@
+"""`zeusm doctor` on machines with Windows, which are simulated by folders, a registry and the answers of programs."""
+
+import json
+import subprocess
+
+import pytest
+from zeusm._doctor import State, examine, variables, windows, windows_libraries, windows_system
+from zeusm._doctor.windows_machine import WindowsMachine
+
+pytestmark = pytest.mark.once
+
+ARC = {
+    "DriverDesc": "Intel(R) Arc(TM) B580 Graphics",
+    "MatchingDeviceId": r"PCI\VEN_8086&DEV_E20B",
+    "DriverVersion": "32.0.101.8509",
+    "DriverDate": "1-30-2026",
+    "LevelZeroDriverPath": r"C:\Windows\System32\DriverStore\ze_intel_gpu64.dll",
+}
+OTHER = {"DriverDesc": "Another GPU", "MatchingDeviceId": r"PCI\VEN_10DE&DEV_2684"}
+
+
+class Answering(WindowsMachine):
+    """Programs print this."""
+
+    answer: object = None
+    error = "OSError: [WinError 193] %1 is not a valid Win32 application"
+
+    def run(self, program):
+        compile(program, "program", "exec")
+        if self.answer is None:
+            return subprocess.CompletedProcess(program, 1, "", self.error)
+        return subprocess.CompletedProcess(program, 0, json.dumps(self.answer), "")
+
+
+def machine(tmp_path, adapters=(ARC,), files=(), **environment):
+    for name in files:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return Answering(
+        root=tmp_path / "Windows",
+        environment=environment,
+        prefix=tmp_path / "Umgebung für Python",
+        version="10.0.26100",
+        adapters=lambda: list(adapters),
+    )
+
+
+def states(findings):
+    return [(finding.step, finding.state) for finding in findings]
+
+
+def test_windows_and_its_gpu(tmp_path):
+    it = machine(tmp_path, (OTHER, ARC))
+    assert states(windows_system.find_version(it)) == [("Windows", State.OK)]
+    name, driver = windows_system.find_gpu(it)
+    assert (name.state, name.text) == (State.OK, ARC["DriverDesc"])
+    assert (driver.state, driver.text) == (State.OK, "version 32.0.101.8509 of 1-30-2026")
+
+
+def test_a_machine_without_an_intel_gpu(tmp_path):
+    it = machine(tmp_path, (OTHER,))
+    (gpu,) = windows_system.find_gpu(it)
+    assert gpu.state is State.ABSENT
+    assert "Another GPU" in gpu.text
+    (loader,) = windows_libraries.find_loader(it)
+    assert loader.state is State.ABSENT
+
+
+def test_a_driver_without_level_zero(tmp_path):
+    old = {name: value for name, value in ARC.items() if name != "LevelZeroDriverPath"}
+    it = machine(tmp_path, (old,))
+    _, driver = windows_system.find_gpu(it)
+    assert driver.state is State.WRONG
+    assert "too old" in driver.text
+    assert driver.remedy == windows_system.UPDATE
+    (loader,) = windows_libraries.find_loader(it)
+    assert loader.state is State.WRONG
+    assert "System32" in loader.text
+    assert loader.remedy == windows_system.UPDATE
+
+
+def test_an_old_windows(tmp_path):
+    it = machine(tmp_path)
+    object.__setattr__(it, "version", "6.1.7601")
+    (found,) = windows_system.find_version(it)
+    assert found.state is State.WRONG
+
+
+def test_the_loader_and_another_in_path(tmp_path):
+    other = tmp_path / "Werkzeuge"
+    files = ("Windows/System32/ze_loader.dll", "Werkzeuge/ze_loader.dll")
+    it = machine(tmp_path, files=files, PATH=f"{tmp_path}/none:{other}:\0")
+    it.__class__.answer = {"version": "1.28.0"}
+    try:
+        loader, note = windows_libraries.find_loader(it)
+    finally:
+        it.__class__.answer = None
+    assert loader.state is State.OK
+    assert loader.text.endswith("ze_loader.dll, version 1.28.0")
+    assert note.state is State.NOTE
+    assert str(other) in note.text
+    broken, _ = windows_libraries.find_loader(it)
+    assert broken.state is State.WRONG
+    assert "WinError 193" in broken.text
+
+
+def test_sycls_library_and_its_adapters(tmp_path):
+    own, other = "Umgebung für Python/Library/bin", "oneAPI"
+    complete = [f"{own}/{name}" for name in ("sycl9.dll", *windows_libraries.NEEDED)]
+    assert states(windows_libraries.find_sycl(machine(tmp_path))) == [
+        ("SYCL's library", State.ABSENT)
+    ]
+    it = machine(tmp_path, files=complete, PATH=str(tmp_path / other))
+    assert states(windows_libraries.find_sycl(it)) == [("SYCL's library", State.OK)]
+    it = machine(tmp_path, files=[f"{other}/sycl8.dll"], PATH=str(tmp_path / other))
+    first, second, note = windows_libraries.find_sycl(it)
+    assert first.state is State.OK
+    assert "sycl9.dll" in first.text
+    assert second.state is State.WRONG
+    assert "ur_adapter_level_zero.dll" in second.text
+    assert note.state is State.NOTE
+    assert "dpctl" in note.text
+
+
+def test_variables_have_powershells_command(tmp_path):
+    (found,) = variables.find(machine(tmp_path, ZEUSM_RUNTIME="cpu"))
+    assert found.remedy == "Remove-Item Env:ZEUSM_RUNTIME"
+
+
+def test_all_steps(tmp_path, monkeypatch):
+    monkeypatch.setattr("zeusm._doctor.STEPS", windows.STEPS)
+    findings = list(examine(machine(tmp_path)))
+    assert {"Windows", "GPU", "GPU driver", "Level Zero loader"} <= {it.step for it in findings}
+    assert not [it for it in findings if "this step of the doctor failed" in it.text]
