@@ -219,6 +219,42 @@ fn lists_fork_and_join() {
     }
 }
 
+#[test]
+fn lists_at_one_place_are_different_lists() {
+    let context = Context::new();
+    let flags = *common::queue_orders().last().unwrap();
+    let (first, memory) = (list_of(&context, flags), context.alloc(Kind::Shared, SIZE));
+    let [forked, joined] = [(); 2].map(|()| graphs::counter(context.0, 0));
+    assert_eq!(graphs::begin(first), OK);
+    common::fill(first, memory, &[1], SIZE, forked, &[]);
+    // Each is a line of its own, also where it takes the place of the one before.
+    for byte in 0..20 {
+        let other = list_of(&context, flags);
+        common::fill(other, memory, &[byte], SIZE, joined, &[forked]);
+        assert_eq!(ze!(zeCommandListDestroy(other)), OK);
+    }
+    assert_eq!(barrier(first, NONE, &[joined]), OK);
+    let (graph, code) = graphs::end(first);
+    assert_eq!(code, extensions::ZE_RESULT_ERROR_GRAPH_UNJOINED_FORKS);
+    assert_eq!(graphs::destroy(graph), OK);
+    end(&context, &[forked, joined], &[first], &[memory]);
+}
+
+#[test]
+fn a_chain_of_extensions_is_refused_as_that_of_a_copy_is() {
+    let context = Context::new();
+    let list = list(&context);
+    let mut chained = sys::ze_base_desc_t::default();
+    let chain = (&raw mut chained).cast_const().cast();
+    let refused = sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+    assert_eq!(graphs::begin_with(list, chain), refused);
+    assert!(!graphs::is_capturing(list));
+    let graph = graphs::record(list, || ());
+    assert_eq!(graphs::instantiate_with(graph, chain), Err(refused));
+    assert_eq!(graphs::destroy(graph), OK);
+    end(&context, &[], &[list], &[]);
+}
+
 /// Not even if the event that it waits for is set, as a regular one is from the last execution on.
 #[test]
 fn a_fork_does_not_begin_before_the_graph() {

@@ -1,6 +1,5 @@
 //! A list whose commands a graph records.
 
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -86,7 +85,7 @@ impl CommandList {
             Role::Regular(_) => Default::default(),
         };
         Source {
-            list: ptr::from_ref(self) as usize,
+            list: self.id,
             device: self.device,
             group: self.group,
             priority,

@@ -7,7 +7,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 use zeusm_process::ForkSafe;
 
-use super::list::{CommandList, Role, Submitter};
+use super::list::{CommandList, Role, Submitter, next_id};
 use super::mutable::is_mutable;
 use super::recording::Recording;
 use crate::abi::arguments::check_flags;
@@ -30,6 +30,7 @@ pub fn create(
     check_flags(desc.flags, FLAGS)?;
     let group = QueueGroup::of(desc.commandQueueGroupOrdinal)?;
     let made = CommandList {
+        id: next_id(),
         context,
         context_handle: handle as usize,
         device: on,
@@ -52,6 +53,7 @@ pub fn create_immediate(
 ) -> ZeResult {
     let group = device::check_queue(&desc)?;
     let made = CommandList {
+        id: next_id(),
         context,
         context_handle: handle as usize,
         device: on,

@@ -1,7 +1,7 @@
 //! Command lists, regular and immediate.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use level_zero_sys as sys;
 use zeusm_process::{ForkSafe, Mutex};
@@ -19,6 +19,8 @@ object!(CommandList, sys::_ze_command_list_handle_t, CommandList);
 
 /// A command list.
 pub struct CommandList {
+    /// What tells it from every other list of the process, also from one that was destroyed.
+    pub(super) id: u64,
     /// Kept alive for its work.
     pub(super) context: Arc<Context>,
     pub(super) context_handle: usize,
@@ -30,6 +32,12 @@ pub struct CommandList {
     /// The handle of the graph that records its commands, or did so until it ended; 0 without one.
     pub(super) capture: AtomicUsize,
     pub(super) role: Role,
+}
+
+/// The id of a new list.
+pub(super) fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Which of both it is.

@@ -45,7 +45,12 @@ pub fn destroy(graph: Graph) -> Result {
 }
 
 pub fn begin(list: List) -> Result {
-    graph!(c"zeCommandListBeginGraphCaptureExt"(list => List, NEXT => *const c_void))
+    begin_with(list, NEXT)
+}
+
+/// With a chain of extensions.
+pub fn begin_with(list: List, next: *const c_void) -> Result {
+    graph!(c"zeCommandListBeginGraphCaptureExt"(list => List, next => *const c_void))
 }
 
 pub fn begin_into(list: List, graph: Graph) -> Result {
@@ -105,9 +110,16 @@ pub fn on_destruction(graph: Graph, callback: Option<Callback>, data: *mut c_voi
 }
 
 pub fn instantiate(graph: Graph) -> std::result::Result<Executable, Result> {
+    instantiate_with(graph, NEXT)
+}
+
+pub fn instantiate_with(
+    graph: Graph,
+    next: *const c_void,
+) -> std::result::Result<Executable, Result> {
     let mut executable = ptr::null_mut();
     let code = graph!(c"zeGraphInstantiateExt"(
-        graph => Graph, NEXT => *const c_void, &raw mut executable => *mut Executable));
+        graph => Graph, next => *const c_void, &raw mut executable => *mut Executable));
     outcome(code, executable)
 }
 

@@ -8,7 +8,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions;
 
 use super::object::{Callback, Graph, State};
-use crate::abi::entry::Chain;
+use crate::abi::entry::NoExtension;
 use crate::abi::result::{ZeResult, ensure};
 use crate::abi::strictness::is_strict;
 use crate::command_list::capture::check_asynchronous;
@@ -31,7 +31,7 @@ fn answer(yes: bool) -> ZeResult {
 }
 
 /// `zeGraphCreateExt`.
-pub fn create(_: Arc<Context>, _: Chain, graph: &mut Handle) -> ZeResult {
+pub fn create(_: Arc<Context>, _: NoExtension, graph: &mut Handle) -> ZeResult {
     hand_out(Graph::default(), graph)
 }
 
@@ -56,7 +56,7 @@ pub fn destroy(handle: Handle) -> ZeResult {
 }
 
 /// `zeCommandListBeginGraphCaptureExt`, into a graph of which `zeCommandListEndGraphCaptureExt` tells the handle.
-pub fn begin(list: Named<CommandList>, next: Chain) -> ZeResult {
+pub fn begin(list: Named<CommandList>, next: NoExtension) -> ZeResult {
     let graph = Arc::<Graph>::default();
     let handle = register(Arc::clone(&graph))?;
     let begun = begin_into(list, Named(graph, handle), next);
@@ -74,7 +74,7 @@ pub fn begin(list: Named<CommandList>, next: Chain) -> ZeResult {
 pub fn begin_into(
     Named(list, primary): Named<CommandList>,
     Named(graph, handle): Named<Graph>,
-    _: Chain,
+    _: NoExtension,
 ) -> ZeResult {
     check_asynchronous(list.immediate()?)?;
     ensure(list.graph().is_none(), INVALID)?;
@@ -94,7 +94,11 @@ fn recorder(list: &CommandList) -> ZeResult<(usize, Arc<Graph>)> {
 /// # Errors
 /// `ZE_RESULT_ERROR_COMMAND_LIST_NOT_CAPTURING`; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a list that did not begin;
 /// `ZE_RESULT_ERROR_GRAPH_UNJOINED_FORKS` when that does not follow the work of all lists.
-pub fn end(Named(list, primary): Named<CommandList>, _: Chain, graph: &mut Handle) -> ZeResult {
+pub fn end(
+    Named(list, primary): Named<CommandList>,
+    _: NoExtension,
+    graph: &mut Handle,
+) -> ZeResult {
     let (handle, recorder) = recorder(&list)?;
     ensure(recorder.content().primary == primary as usize, INVALID)?;
     *graph = handle as Handle;
@@ -126,7 +130,7 @@ pub fn add_callback(
     graph: Arc<Graph>,
     function: extensions::zex_mem_graph_free_callback_fn_t,
     data: *mut c_void,
-    _: Chain,
+    _: NoExtension,
 ) -> ZeResult {
     let function = function.ok_or(sys::ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
     let data = data as usize;

@@ -10,7 +10,7 @@ use zeusm_process::{ForkSafe, Mutex};
 
 use super::entry::Handle;
 use super::object::{Graph, Node, Source, State, number};
-use crate::abi::entry::Chain;
+use crate::abi::entry::NoExtension;
 use crate::abi::result::{ZeResult, ensure};
 use crate::check;
 use crate::command_list::append::Events;
@@ -46,7 +46,7 @@ pub struct ExecutableGraph {
 /// `ZE_RESULT_ERROR_INVALID_GRAPH` when its recording has not ended, or not been joined.
 pub fn instantiate(
     Named(source, handle): Named<Graph>,
-    _: Chain,
+    _: NoExtension,
     executable: &mut *mut extensions::_ze_executable_graph_handle_t,
 ) -> ZeResult {
     let content = source.content().clone();
@@ -135,7 +135,7 @@ fn may_join(Node { line, command }: &Node, next: &Node) -> bool {
 pub fn append(
     list: Arc<CommandList>,
     graph: Arc<ExecutableGraph>,
-    _: Chain,
+    _: NoExtension,
     events: Events,
 ) -> ZeResult {
     let other = sys::ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE;

@@ -57,8 +57,8 @@ type Progress = Vec<usize>;
 /// A list as the source of commands.
 #[derive(Clone, Copy)]
 pub struct Source {
-    /// Its address, by which it is known.
-    pub list: usize,
+    /// Its id.
+    pub list: u64,
     /// Its device.
     pub device: &'static Device,
     /// Its queue group.
