@@ -236,6 +236,11 @@ fn lists_at_one_place_are_different_lists() {
     assert_eq!(barrier(first, NONE, &[joined]), OK);
     let (graph, code) = graphs::end(first);
     assert_eq!(code, extensions::ZE_RESULT_ERROR_GRAPH_UNJOINED_FORKS);
+    let path = std::env::temp_dir().join(format!("zeusm-lists-{}", std::process::id()));
+    assert_eq!(graphs::dump(graph, path.to_str().unwrap(), true), OK);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(text.matches("subgraph").count(), 21);
     assert_eq!(graphs::destroy(graph), OK);
     end(&context, &[forked, joined], &[first], &[memory]);
 }
