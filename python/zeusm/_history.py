@@ -265,5 +265,12 @@ def _write(described: dict[str, Any], path: str) -> None:
 
     text = json.dumps(described)
     opener: Callable[..., Any] = gzip.open if path.endswith(".gz") else open
-    with opener(path, "wt", encoding="utf-8") as file:
-        file.write(text)
+    opened = opener(path, "wt", encoding="utf-8")
+    try:
+        with opened as file:
+            file.write(text)
+    except OSError:
+        # A part of a history is none: the file system is full.
+        if os.path.isfile(path):
+            os.unlink(path)
+        raise

@@ -81,6 +81,14 @@ def test_what_is_kept_of_built_modules(tmp_path):
     state, text = told(ZEUSM_CACHE_DIR=str(file))
     assert state is State.NOTE
     assert text.startswith(f"none: {file}: ")
+    # No file may have a byte, as on a full file system.
+    program = "import os; from zeusm._doctor import sycl, machine; print(*sycl.find_cache(machine.Machine(environment=os.environ)))"
+    limited = ["sh", "-c", 'ulimit -f 0; exec "$0" -c "$1"', sys.executable, program]
+    environment = os.environ | {"ZEUSM_CACHE_DIR": str(cache)}
+    run = subprocess.run(limited, env=environment, capture_output=True, text=True, check=True)
+    assert "1 modules, 3 of 512 MiB; no more is kept: File too large" in run.stdout
+    assert "NOTE" in run.stdout
+    assert [path.name for path in cache.iterdir()] == ["1.zeusm"]
 
 
 def test_a_wrong_variable_is_named_with_its_remedy():

@@ -493,6 +493,24 @@ def test_a_new_recording_stops_the_one_before(tmp_path):
     assert not zm.snapshot()["events"]["time"]
 
 
+@pytest.mark.parametrize("name", ["h.json", "h.json.gz"])
+def test_a_file_that_cannot_be_written_whole_is_removed(fresh, tmp_path, name):
+    """As on a full file system; one that cannot be opened stays."""
+    path = tmp_path / name
+    program = f"""
+        import resource, zeusm.memory as zm
+        with zm.record_history() as history:
+            zm.MemoryUSMHost(1).close()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        try:
+            history.save({str(path)!r})
+        except OSError as error:
+            print(error.strerror)
+    """
+    assert fresh(program).stdout.strip() == "File too large"
+    assert not path.exists()
+
+
 def test_a_line_in_a_loop_is_one_stack():
     """CPython replaces instructions of a loop by specialised ones."""
     blocks, pool = [], zm.MemoryPool("host")

@@ -14,6 +14,8 @@ pub fn line(text: impl Display) {
 /// Writes lines of the checker, in one piece if the system takes them so.
 pub fn lines(lines: impl IntoIterator<Item = impl Display>) {
     let lines = lines.into_iter();
-    let text: String = lines.map(|it| format!("zeusm check: {it}\n")).collect();
+    // A file's name may have a newline.
+    let line = |it: String| format!("zeusm check: {}\n", it.replace('\n', "\\n"));
+    let text: String = lines.map(|it| line(it.to_string())).collect();
     let _ = io::stderr().write_all(text.as_bytes());
 }

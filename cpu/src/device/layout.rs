@@ -17,9 +17,10 @@ pub const PEER_ACCESS: &str = "ZEUSM_CPU_PEER_ACCESS";
 const HIERARCHY: &str = "ZE_FLAT_DEVICE_HIERARCHY";
 const MASK: &str = "ZE_AFFINITY_MASK";
 
-/// The most GPUs, and the most tiles of each.
-const MOST_DEVICES: u32 = 32;
-const MOST_TILES: u32 = 16;
+/// The most GPUs.
+pub const MOST_DEVICES: u32 = 32;
+/// The most tiles of a GPU.
+pub const MOST_TILES: u32 = 16;
 
 /// The model by which tiles are presented.
 ///

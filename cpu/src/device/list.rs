@@ -319,7 +319,18 @@ pub fn present(
         layout::PEER_ACCESS => Some(u32::from(peer_access != 0).to_string().into()),
         _ => env::var_os(name),
     };
-    let refused = |error| described(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, error);
+    // The program has set no variable but the mask.
+    let refused = |error: InvalidVariable| {
+        let of = |what, count, most| {
+            format!("the number of {what}, {count}, is not a number from 1 to {most}")
+        };
+        let text = match error.name {
+            layout::DEVICES => of("GPUs", gpus, layout::MOST_DEVICES),
+            layout::TILES => of("tiles", tiles, layout::MOST_TILES),
+            _ => error.to_string(),
+        };
+        described(sys::ZE_RESULT_ERROR_INVALID_ARGUMENT, text)
+    };
     let wanted = Layout::of_variables(read).map_err(refused)?;
     let presented = &DEVICES.get_or_make(|| Devices::new(&wanted)).layout;
     if *presented == wanted {

@@ -155,7 +155,8 @@ def find_cache(machine: Machine) -> Iterator[Finding]:
     found, _ = ask(machine, CACHE)
     # The other steps report errors of the runtime.
     if found is not None:
-        state = State.NOTE if found.startswith("none: ") else State.OK
+        is_kept = not found.startswith("none: ") and "; no more is kept: " not in found
+        state = State.OK if is_kept else State.NOTE
         yield Finding("module cache", state, found)
 
 

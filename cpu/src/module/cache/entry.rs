@@ -60,7 +60,13 @@ impl Entry {
 /// `zeModuleBuildLogGetString`.
 pub fn describe(_: Driver, place: Bytes<'_>) -> ZeResult {
     place.write_text(&match open() {
-        Ok((folder, path)) => format!("{}: {}", path.display(), folder.content()),
+        Ok((folder, path)) => {
+            let told = format!("{}: {}", path.display(), folder.content());
+            match folder.try_to_write() {
+                Ok(()) => told,
+                Err(error) => format!("{told}; no more is kept: {error}"),
+            }
+        }
         Err(why) => format!("none: {why}"),
     })
 }

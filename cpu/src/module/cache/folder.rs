@@ -97,6 +97,16 @@ impl Folder {
         }
     }
 
+    /// Writes a small file and removes it.
+    ///
+    /// # Errors
+    /// The system's, such as that of a full file system.
+    pub fn try_to_write(&self) -> io::Result<()> {
+        const NAME: &str = "try";
+        self.replace(NAME, &[0; 4096])?;
+        Ok(unlinkat(&self.folder, full(NAME), AtFlags::empty())?)
+    }
+
     fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         // Processes in containers may have the same number.
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
