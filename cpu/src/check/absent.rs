@@ -71,6 +71,10 @@ impl DeviceCode {
     }
 }
 
+impl Drop for DeviceCode {
+    fn drop(&mut self) {}
+}
+
 /// Turns the checker on, if the environment asks for it: it does not.
 pub fn begin() {}
 

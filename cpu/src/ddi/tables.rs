@@ -53,7 +53,7 @@ include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 /// `zeDriverGetExtensionFunctionAddress`: any function that the runtime implements, its own extension's among them.
 fn extension_function(_: Driver, name: &CStr, address: &mut *mut c_void) -> ZeResult {
     let found = name.to_str().ok().and_then(implemented);
-    *address = found.unwrap_or(std::ptr::null()).cast_mut();
+    *address = found.unwrap_or_default().cast_mut();
     ensure(found.is_some(), sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
 }
 

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::transmute;
 
+use windows_sys::Win32::Foundation::FARPROC;
 use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleA, GetProcAddress};
 
 /// The C library of Microsoft's compilers, with a copy of the variables that its `getenv` reads.
@@ -14,7 +15,7 @@ const C_LIBRARY: &CStr = c"ucrtbase.dll";
 /// Only `zeInit` and the load of the library call this, which come at the start of a program, as the import of zeusm calls them: threads
 /// that read the environment at the same time are the program's risk, as with any `_putenv`.
 pub fn set_default(name: &CStr, value: &CStr) {
-    type Put = unsafe extern "C" fn(*const c_char, *const c_char) -> c_int;
+    type Put = Option<unsafe extern "C" fn(*const c_char, *const c_char) -> c_int>;
     let (own_name, own_value) = (name.to_string_lossy(), value.to_string_lossy());
     if env::var_os(&*own_name).is_some() {
         return;
@@ -26,8 +27,9 @@ pub fn set_default(name: &CStr, value: &CStr) {
         let library = GetModuleHandleA(C_LIBRARY.as_ptr().cast());
         (!library.is_null()).then(|| GetProcAddress(library, c"_putenv_s".as_ptr().cast()))
     };
-    if let Some(put) = put.flatten() {
-        // SAFETY: the function of this name has this type, and both are C strings.
-        unsafe { transmute::<_, Put>(put)(name.as_ptr(), value.as_ptr()) };
+    // SAFETY: the function of this name has this type.
+    if let Some(put) = put.and_then(|put| unsafe { transmute::<FARPROC, Put>(put) }) {
+        // SAFETY: both are C strings.
+        unsafe { put(name.as_ptr(), value.as_ptr()) };
     }
 }

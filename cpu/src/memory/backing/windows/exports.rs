@@ -18,7 +18,7 @@ pub enum Export {}
 
 /// Whether the pages of an owner are in a file.
 #[derive(Debug, Default)]
-pub struct InFiles;
+pub struct InFiles(());
 
 impl InFiles {
     /// # Errors
