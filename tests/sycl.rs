@@ -12,14 +12,22 @@ use std::ptr;
 use std::sync::LazyLock;
 use std::thread;
 
-use libloading::os::unix;
 use zeusm::sycl::{Backend, ContextRef, DeviceRef, Error, EventRef, Library, QueueRef, RawRef};
 use zeusm::{Runtime, sys};
 
 const VARIABLE: &str = "ZEUSM_TEST_DPCTL";
+/// dpctl's library.
+const INTERFACE: &str = if cfg!(windows) {
+    "DPCTLSyclInterface.dll"
+} else {
+    "libDPCTLSyclInterface.so"
+};
+/// The OpenCL runtime of its environment, from its folder.
+const OPENCL_RUNTIME: &str = "../../../libintelocl.so";
 const LEVEL_ZERO: &str = "level_zero:gpu:0";
 /// The CPU runtime's other device, on request.
 const LEVEL_ZERO_CPU: &str = "level_zero:cpu:0";
+#[cfg(not(windows))]
 const OPENCL: &str = "opencl:cpu:0";
 
 /// The folder of dpctl, once its library is in the process; `None` where the variable is not set.
@@ -30,7 +38,7 @@ static DPCTL: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
         "the lookup must not load anything"
     );
     // The OpenCL runtime of dpctl's environment, for either kind of OpenCL loader.
-    let opencl = folder.join("../../../libintelocl.so");
+    let opencl = folder.join(OPENCL_RUNTIME);
     for variable in ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"] {
         // SAFETY: the tests wait for this block first.
         unsafe { env::set_var(variable, &opencl) };
@@ -38,9 +46,9 @@ static DPCTL: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     // SAFETY: as above.
     unsafe { env::set_var("ZEUSM_CPU_DEVICES", "1+cpu") };
     Runtime::get().unwrap();
-    let library = folder.join("libDPCTLSyclInterface.so");
+    let library = folder.join(INTERFACE);
     // SAFETY: the library is that of the dpctl under test, opened as the dynamic linker does for Python.
-    let library = unsafe { unix::Library::new(&library) }.unwrap();
+    let library = unsafe { libloading::Library::new(&library) }.unwrap();
     std::mem::forget(library);
     Some(folder)
 });
@@ -74,10 +82,10 @@ struct Functions {
 }
 
 static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
-    let path = DPCTL.as_ref().unwrap().join("libDPCTLSyclInterface.so");
+    let path = DPCTL.as_ref().unwrap().join(INTERFACE);
     // SAFETY: the library is in the process; the types are those of dpctl's headers.
     unsafe {
-        let library = unix::Library::new(path).unwrap();
+        let library = libloading::Library::new(path).unwrap();
         let found = Functions {
             selector: *library.get("DPCTLFilterSelector_Create").unwrap(),
             selector_delete: *library.get("DPCTLDeviceSelector_Delete").unwrap(),
@@ -132,8 +140,16 @@ fn new_queue(context: &ContextRef, device: &DeviceRef) -> Result<QueueRef, Error
     }
 }
 
-fn devices() -> [DeviceRef; 3] {
-    [device(LEVEL_ZERO), device(LEVEL_ZERO_CPU), device(OPENCL)]
+/// The devices' filter strings. The packages of SYCL for Windows have no adapter for OpenCL.
+const DEVICES: &[(&str, Backend)] = &[
+    (LEVEL_ZERO, Backend::LevelZero),
+    (LEVEL_ZERO_CPU, Backend::LevelZero),
+    #[cfg(not(windows))]
+    (OPENCL, Backend::OpenCl),
+];
+
+fn devices() -> impl Iterator<Item = DeviceRef> {
+    DEVICES.iter().map(|(filter, _)| device(filter))
 }
 
 #[test]
@@ -141,23 +157,21 @@ fn the_library_is_the_one_in_the_process() {
     need_sycl!();
     let library = Library::get().unwrap();
     let sycl = library.sycl_path().file_name().unwrap().to_str().unwrap();
-    assert!(["libsycl.so.9", "libsycl.so.7"].contains(&sycl), "{sycl}");
+    assert!(
+        ["libsycl.so.9", "libsycl.so.7", "sycl9.dll"].contains(&sycl),
+        "{sycl}"
+    );
     assert!(ptr::eq(library, Library::get().unwrap()));
 }
 
 #[test]
 fn a_device_has_the_backend_of_its_filter_string() {
     need_sycl!();
-    for (filter, backend) in [
-        (LEVEL_ZERO, Backend::LevelZero),
-        (LEVEL_ZERO_CPU, Backend::LevelZero),
-        (OPENCL, Backend::OpenCl),
-    ] {
-        assert_eq!(device(filter).backend(), backend);
+    for (filter, backend) in DEVICES {
+        assert_eq!(device(filter).backend(), *backend);
+        assert_eq!(device(filter) == device(LEVEL_ZERO), *filter == LEVEL_ZERO);
     }
     assert_eq!(device("level_zero"), device(LEVEL_ZERO));
-    assert_ne!(device(OPENCL), device(LEVEL_ZERO));
-    assert_ne!(device(LEVEL_ZERO_CPU), device(LEVEL_ZERO));
 }
 
 #[test]
@@ -220,10 +234,16 @@ fn a_device_has_one_default_context_for_all_its_queues() {
         assert_eq!(queue, queue.clone());
         assert_ne!(queue, new_queue(&context, &device).unwrap());
     }
-    let [level_zero, other, opencl] = devices();
-    let context = default_context(&level_zero);
     // The context is the platform's, which has both devices.
-    assert_eq!(context, default_context(&other));
+    let context = default_context(&device(LEVEL_ZERO));
+    assert_eq!(context, default_context(&device(LEVEL_ZERO_CPU)));
+}
+
+#[cfg(not(windows))] // As `DEVICES`.
+#[test]
+fn devices_of_other_platforms_have_other_contexts() {
+    need_sycl!();
+    let (context, opencl) = (default_context(&device(LEVEL_ZERO)), device(OPENCL));
     assert_ne!(context, default_context(&opencl));
     assert_eq!(
         new_queue(&context, &opencl),
@@ -276,6 +296,7 @@ fn native_handles_are_those_of_level_zero() {
     assert_eq!(level_zero_name, name.as_c_str());
 }
 
+#[cfg(not(windows))] // As `DEVICES`.
 #[test]
 fn handles_of_other_backends_are_refused_with_both_names() {
     need_sycl!();
@@ -334,6 +355,30 @@ fn memory_of_level_zero_is_usm_in_sycl() {
 }
 
 #[test]
+fn level_zero_signals_an_event_of_sycl() {
+    need_sycl!();
+    let device = device(LEVEL_ZERO);
+    let context = default_context(&device);
+    let queue = new_queue(&context, &device).unwrap();
+    // SYCL 2024 cannot make one.
+    let Some((event, native)) = EventRef::create(&context).unwrap() else {
+        return;
+    };
+    assert!(event.is_complete());
+    let library = Runtime::get().unwrap().library();
+    // SAFETY: the native event lives as long as the event.
+    let result = unsafe { library.zeEventHostReset.unwrap()(native) };
+    assert_eq!(result, sys::ZE_RESULT_SUCCESS);
+    let after = queue.barrier_after(&event).unwrap();
+    assert!(!event.is_complete() && !after.is_complete());
+    // SAFETY: as above.
+    let result = unsafe { library.zeEventHostSignal.unwrap()(native) };
+    assert_eq!(result, sys::ZE_RESULT_SUCCESS);
+    after.wait().unwrap();
+    assert!(event.is_complete());
+}
+
+#[test]
 fn a_queue_is_idle_after_a_wait() {
     need_sycl!();
     for device in devices() {
@@ -342,7 +387,10 @@ fn a_queue_is_idle_after_a_wait() {
         queue.wait().unwrap();
         // Only the newer one of the SYCL runtimes supports the query.
         let sycl = Library::get().unwrap().sycl_path();
-        assert_eq!(queue.is_idle(), sycl.ends_with("libsycl.so.9"));
+        assert_eq!(
+            queue.is_idle(),
+            sycl.ends_with("libsycl.so.9") || sycl.ends_with("sycl9.dll")
+        );
     }
 }
 
