@@ -112,5 +112,5 @@ ON_WINDOWS := CARGO_TARGET_DIR=$(TARGET)/windows CARGO_TARGET_X86_64_PC_WINDOWS_
 test-windows: | setup ## The crates for Windows: compiles them, and runs the tests that need no driver, and those of the CPU runtime, in wine
 	$(ON_WINDOWS) check -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys -p zeusm
 	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys --lib --test library
-	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p zeusm --lib --test pool --test out_of_memory
+	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p zeusm --lib --test pool --test out_of_memory --test runtime_windows
 	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p zeusm-process -p zeusm-cpu

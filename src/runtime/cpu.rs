@@ -51,7 +51,8 @@ pub(super) fn candidates() -> Vec<PathBuf> {
     if let Some(path) = env::var_os(CPU_LIBRARY_VARIABLE) {
         return vec![PathBuf::from(path)];
     }
-    let here = shared_library::path_of(load as *const _).and_then(|file| file.canonicalize().ok());
+    let here = shared_library::path_of(load as *const _);
+    let here = here.map(|file| file.canonicalize().unwrap_or(file));
     let folders: Vec<PathBuf> = here
         .iter()
         .flat_map(|file| file.ancestors().skip(1).take(2))

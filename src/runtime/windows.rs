@@ -12,7 +12,7 @@ use windows_sys::Win32::Foundation::MAX_PATH;
 use windows_sys::Win32::System::SystemInformation::GetSystemDirectoryW;
 
 use super::cpu;
-use super::serving::{LOADER, Runtime, RuntimeKind};
+use super::serving::{LOADER, RUNTIME_VARIABLE, Runtime, RuntimeKind};
 use crate::error::{Error, Result};
 use crate::shared_library;
 
@@ -21,10 +21,9 @@ use crate::shared_library;
 /// # Errors
 /// [`Error::NoDevice`] without a driver.
 pub(super) fn load_system() -> Result<&'static sys::Library> {
-    let loader = system_folder().join(LOADER.to_string_lossy().as_ref());
-    if !is_loaded() && !loader.is_file() {
+    if !is_present() {
         return Err(Error::NoDevice {
-            library: loader.display().to_string(),
+            library: file().display().to_string(),
             reason: "there is no such file, which Intel's graphics driver installs".to_owned(),
         });
     }
@@ -33,6 +32,7 @@ pub(super) fn load_system() -> Result<&'static sys::Library> {
 
 /// The system's loader if it has a usable device, else the CPU.
 pub(super) fn automatic() -> Result<Runtime> {
+    let is_present = is_present();
     let (reason, order) = match is_loaded() {
         // A SYCL runtime may already use it, and zeusm must be able to share its contexts.
         true => ("it was already loaded", "import zeusm before dpctl, and "),
@@ -51,11 +51,10 @@ pub(super) fn automatic() -> Result<Runtime> {
     };
     let mut runtime = Runtime::start(cpu::load()?, RuntimeKind::Cpu, &why)?;
     // Without a driver, nothing is wrong.
-    runtime.warning = runtime.other_library().map(|theirs| {
+    runtime.warning = is_present.then(|| {
         format!(
-            "{} was loaded, and has no usable device ({why}); zeusm serves its own memory from the CPU, but a SYCL runtime of \
-             this process cannot see it: update Intel's graphics driver, or {order}set ZEUSM_RUNTIME=cpu",
-            theirs.display()
+            "the Level Zero loader cannot be used: {why}; zeusm serves its own memory from the CPU, and a SYCL runtime of this \
+             process may not see it: update Intel's graphics driver, or {order}set {RUNTIME_VARIABLE}=cpu"
         )
     });
     Ok(runtime)
@@ -65,9 +64,15 @@ fn is_loaded() -> bool {
     shared_library::module(LOADER).is_some()
 }
 
-fn system_folder() -> PathBuf {
-    let mut name = [0_u16; MAX_PATH as usize];
+fn is_present() -> bool {
+    is_loaded() || file().is_file()
+}
+
+/// The loader's file in the system's folder.
+fn file() -> PathBuf {
+    let mut folder = [0_u16; MAX_PATH as usize];
     // SAFETY: the buffer has that many units.
-    let length = unsafe { GetSystemDirectoryW(name.as_mut_ptr(), MAX_PATH) };
-    PathBuf::from(OsString::from_wide(&name[..length as usize]))
+    let length = unsafe { GetSystemDirectoryW(folder.as_mut_ptr(), MAX_PATH) };
+    let folder = OsString::from_wide(&folder[..length as usize]);
+    PathBuf::from(folder).join(LOADER.to_string_lossy().as_ref())
 }

@@ -1,6 +1,7 @@
 //! The opening of a library on Windows, whose search leaves out the current folder and `PATH`.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf, Prefix};
 
 use libloading::os::windows::{
     LOAD_LIBRARY_SEARCH_DEFAULT_DIRS, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR,
@@ -29,6 +30,22 @@ pub(crate) unsafe fn open(path: &Path) -> Result<libloading::Library, libloading
         false => 0, // A file name, which has no folder.
     };
     // SAFETY: the caller guarantees that the initialisers may run.
-    unsafe { Library::load_with_flags(path, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | beside) }
+    unsafe { Library::load_with_flags(long(path), LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | beside) }
         .map(Into::into)
+}
+
+/// The path in the form that may be longer than 260 characters, if it is.
+fn long(path: &Path) -> OsString {
+    const SHORT: usize = 260;
+    let is_of_drive = matches!(
+        path.components().next(),
+        Some(Component::Prefix(prefix)) if matches!(prefix.kind(), Prefix::Disk(_))
+    );
+    if path.as_os_str().len() < SHORT || !path.is_absolute() || !is_of_drive {
+        return path.into();
+    }
+    // The components have backslashes between them.
+    let mut long = OsString::from(r"\\?\");
+    long.push(path.components().collect::<PathBuf>());
+    long
 }

@@ -119,6 +119,7 @@ def test_sycls_library_and_its_adapters(tmp_path):
     assert "sycl9.dll" in first.text
     assert second.state is State.WRONG
     assert "ur_adapter_level_zero.dll" in second.text
+    assert second.remedy == "pip install --force-reinstall intel-cmplr-lib-ur umf tcmlib"
     assert note.state is State.NOTE
     assert "dpctl" in note.text
 

@@ -11,9 +11,13 @@ from zeusm._doctor.windows_system import UPDATE, gpus
 
 LOADER = "ze_loader.dll"
 SYCL = re.compile(r"sycl\d+\.dll", re.IGNORECASE)
-#: What SYCL's library needs beside it: the library that opens adapters, and the adapter of Level Zero.
-NEEDED = ("ur_win_proxy_loader.dll", "ur_adapter_level_zero.dll")
-UNIFIED_RUNTIME = "pip install --force-reinstall intel-cmplr-lib-ur"
+#: What SYCL's library needs beside it, with the package: what opens adapters, the adapter of Level Zero, and what that needs.
+NEEDED = {
+    "ur_win_proxy_loader.dll": "intel-cmplr-lib-ur",
+    "ur_adapter_level_zero.dll": "intel-cmplr-lib-ur",
+    "umf.dll": "umf",
+    "libhwloc-15.dll": "tcmlib",
+}
 
 #: Opens a library, and prints its version as JSON.
 OPEN = """
@@ -65,7 +69,9 @@ def find_sycl(machine: WindowsMachine) -> Iterator[Finding]:
         missing = [name for name in NEEDED if not is_there(library.with_name(name))]
         if missing:
             text = f"{library} lacks {', '.join(missing)} in its folder"
-            yield Finding(step, State.WRONG, text, UNIFIED_RUNTIME)
+            packages = dict.fromkeys(NEEDED[name] for name in missing)
+            remedy = f"pip install --force-reinstall {' '.join(packages)}"
+            yield Finding(step, State.WRONG, text, remedy)
         else:
             yield Finding(step, State.OK, str(library))
     if len({library.name.lower() for library in found}) > 1:
