@@ -196,4 +196,4 @@ clean: ## Removes all build results; keeps the download cache
 	rm -rf .venv* dist python/zeusm/lib
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache docs/reference/generated
 
-include make/long.mk make/conformance.mk make/pocl.mk make/intel.mk make/bench.mk make/release.mk
+include make/long.mk make/conformance.mk make/pocl.mk make/intel.mk make/bench.mk make/release.mk make/windows.mk

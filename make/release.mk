@@ -98,19 +98,3 @@ CRATES := zeusm-process level-zero-sys zeusm zeusm-cpu
 .PHONY: package
 package: | setup ## Packages and builds each crate as `cargo publish` does, and the documentation without headers
 	sh tools/package.sh $(CRATES)
-
-# `rustup component add rust-src --toolchain nightly` for the standard library, which needs mingw-w64 to link. CARGO_SOURCES may be
-# another Rust with its sources: `env RUSTC_BOOTSTRAP=1 cargo` for Debian sid's packages cargo and rust-src. WINE runs the
-# tests that need no driver, if it is version 9 or later (older ones lack bcryptprimitives.dll); it may be a command, such as
-# `chroot ROOT wine` for a later Debian's. Tests of kernels need Intel's OpenCL for Windows, which the package intel-opencl-rt has:
-# ZEUSM_OPENCL_LIBRARY='Z:\path\intelocl64.dll', a path of wine. They say that they are skipped without.
-WINDOWS := x86_64-pc-windows-gnu
-WINE := wine
-CARGO_SOURCES := cargo +nightly
-ON_WINDOWS := CARGO_TARGET_DIR=$(TARGET)/windows CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="$(WINE)" $(CARGO_SOURCES)
-.PHONY: test-windows
-test-windows: | setup ## The crates for Windows: compiles them, and runs the tests that need no driver, and those of the CPU runtime, in wine
-	$(ON_WINDOWS) check -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys -p zeusm
-	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p level-zero-sys --lib --test library
-	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p zeusm --lib --test pool --test out_of_memory --test runtime_windows
-	$(ON_WINDOWS) test -Zbuild-std --locked --target $(WINDOWS) -p zeusm-process -p zeusm-cpu

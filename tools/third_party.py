@@ -12,12 +12,12 @@ from pathlib import Path
 
 CRATES = ["zeusm-python", "zeusm-cpu"]
 LICENSE = re.compile(r"(?i)(licen[cs]e|copying|notice|unlicense)")
-TARGET = "x86_64-unknown-linux-gnu"
+LINUX = "x86_64-unknown-linux-gnu"
 
 
-def metadata(root):
+def metadata(root, target):
     """The output of cargo."""
-    command = ["cargo", "metadata", "--format-version=1", "--locked", "--filter-platform", TARGET]
+    command = ["cargo", "metadata", "--format-version=1", "--locked", "--filter-platform", target]
     output = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE).stdout
     return json.loads(output)
 
@@ -109,19 +109,20 @@ def licences(crates):
     return f"The crates that zeusm's libraries link, and their licences.{line}{line.join(parts)}\n"
 
 
-def amend(files, root):
-    """Add the lists and the licences to the files of a wheel."""
-    found = metadata(root)
+def amend(files, root, target=LINUX):
+    """Add the lists and the licences to the files of a wheel. A list of maturin's is kept."""
+    found = metadata(root, target)
     crates = {crate: linked(found, crate) for crate in CRATES}
     (about,) = [path for path in files if path.endswith(".dist-info/METADATA")]
     folder = about.rpartition("/")[0]
-    files[about] = files[about].replace(
-        b"\nLicense-File:", b"\nLicense-File: THIRD-PARTY\nLicense-File:", 1
-    )
+    own = b"\nLicense-File: THIRD-PARTY"
+    if own not in files[about]:
+        files[about] = files[about].replace(b"\nLicense-File:", own + b"\nLicense-File:", 1)
     for path in files:
         if path.startswith(f"{folder}/sboms/"):
             files[path] = normal(files[path].decode(), root).encode()
-    listed = json.dumps(sbom(crates["zeusm-cpu"], "zeusm-cpu"), indent=2)
+    for crate, packages in crates.items():
+        listed = json.dumps(sbom(packages, crate), indent=2)
+        files.setdefault(f"{folder}/sboms/{crate}.cyclonedx.json", listed.encode())
     texts = licences({k: v for each in crates.values() for k, v in each.items()})
-    files[f"{folder}/sboms/zeusm-cpu.cyclonedx.json"] = listed.encode()
     files[f"{folder}/licenses/THIRD-PARTY"] = texts.encode()
