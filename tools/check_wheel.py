@@ -12,7 +12,8 @@ STUB = "zeusm/_zeusm.pyi"
 SOURCES = Path(__file__).resolve().parent.parent / "python"
 SUFFIXES = {".py", ".pyi", ".pxd", ".typed", ".h", ".pc", ".html", ".css", ".js"}
 PYTHON = [path for path in SOURCES.glob("zeusm*/**/*") if path.suffix in SUFFIXES]
-WANTED = [*(path.relative_to(SOURCES).as_posix() for path in PYTHON), RUNTIME, UNVERSIONED]
+PACKAGES = [path.relative_to(SOURCES).as_posix() for path in PYTHON]
+ON_WINDOWS = ["zeusm/_zeusm.pyd", "zeusm/lib/ze_loader.dll"]
 LICENSES = [
     "LICENSE-MIT",
     "LICENSE-APACHE",
@@ -53,13 +54,24 @@ def extension(interpreter: str, abi: str) -> str | None:
     return None
 
 
+def is_library(name: str) -> bool:
+    return name.endswith((".dll", ".pyd", ".so")) or ".so." in name
+
+
 def faults(wheel: Path) -> list[str]:
     found = []
     module = extension(*wheel.name.split("-")[2:4])
+    libraries = [RUNTIME, UNVERSIONED, *([module] if module else [])]
+    if wheel.stem.endswith("win_amd64"):
+        libraries = ON_WINDOWS
     with zipfile.ZipFile(wheel) as archive:
         listed = archive.namelist()
-        wanted = [*WANTED, *([module] if module else [])]
-        found += [f"{name} is missing" for name in wanted if name not in listed]
+        found += [f"{name} is missing" for name in PACKAGES + libraries if name not in listed]
+        found += [
+            f"{name} is of another system"
+            for name in listed
+            if name not in libraries and is_library(name)
+        ]
         found += [f"no {text}" for text in LICENSES if text not in str(listed)]
         if STUB in listed and b'"""' not in archive.read(STUB):
             found.append(f"{STUB} has no docstrings")

@@ -15,7 +15,7 @@ LICENSE = re.compile(r"(?i)(licen[cs]e|copying|notice|unlicense)")
 LINUX = "x86_64-unknown-linux-gnu"
 
 
-def metadata(root, target):
+def metadata(root, target=LINUX):
     """The output of cargo."""
     command = ["cargo", "metadata", "--format-version=1", "--locked", "--filter-platform", target]
     output = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE).stdout
