@@ -13,9 +13,21 @@ pub fn line(text: impl Display) {
 
 /// Writes lines of the checker, in one piece if the system takes them so.
 pub fn lines(lines: impl IntoIterator<Item = impl Display>) {
-    let lines = lines.into_iter();
-    // A file's name may have a newline.
+    let _ = io::stderr().write_all(text(lines).as_bytes());
+}
+
+/// The lines, each of which stays one: a file's name may have a newline.
+fn text(lines: impl IntoIterator<Item = impl Display>) -> String {
+    let lines = lines.into_iter().map(|it| it.to_string());
     let line = |it: String| format!("zeusm check: {}\n", it.replace('\n', "\\n"));
-    let text: String = lines.map(|it| line(it.to_string())).collect();
-    let _ = io::stderr().write_all(text.as_bytes());
+    lines.map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_line_stays_one() {
+        let text = super::text(["File \"a\nb.py\"", "c"]);
+        assert_eq!(text, "zeusm check: File \"a\\nb.py\"\nzeusm check: c\n");
+    }
 }

@@ -19,6 +19,7 @@ mod faulty;
 #[path = "../common/forks.rs"]
 mod forks;
 mod gallery;
+mod graphs;
 mod kernels;
 mod loops;
 mod orders;
@@ -29,6 +30,8 @@ mod process;
 #[path = "../kernels/programs.rs"]
 mod programs;
 mod races;
+#[path = "../common/graphs.rs"]
+mod recorded;
 #[allow(dead_code, unused_imports)]
 #[path = "../kernels/runtime.rs"]
 mod runtime;
@@ -60,6 +63,8 @@ fn programs() -> impl Iterator<Item = Program> {
         pointers::PROGRAMS,
         correct::PROGRAMS,
         tricky::PROGRAMS,
+        graphs::PROGRAMS,
+        graphs::WITH_KERNELS,
     ];
     all.into_iter().flatten().copied()
 }
@@ -110,7 +115,10 @@ fn each_faulty_program_is_caught_and_no_correct_one() {
     }
     let mut wrong = Vec::new();
     for (name, expected, _) in programs() {
-        let mut with_kernels = kernels::PROGRAMS.iter().chain(pointers::PROGRAMS);
+        let with_kernels = kernels::PROGRAMS.iter();
+        let mut with_kernels = with_kernels
+            .chain(pointers::PROGRAMS)
+            .chain(graphs::WITH_KERNELS);
         if with_kernels.any(|it| it.0 == name) && !kernels::can_run() {
             eprintln!("skipped, as there is no OpenCL runtime: {name}");
             continue;

@@ -21,6 +21,8 @@ mod process;
 #[allow(dead_code)]
 #[path = "../kernels/programs.rs"]
 mod programs;
+#[path = "../common/graphs.rs"]
+mod recorded;
 #[allow(dead_code, unused_imports)]
 #[path = "../kernels/runtime.rs"]
 mod runtime;

@@ -8,7 +8,7 @@ use sys::{ZE_RESULT_SUCCESS as OK, ze_result_t as Code};
 use crate::children::in_child;
 use crate::common::{self, Context, Kind, List, MIB, NONE, bytes};
 use crate::process::{alone, alone_with};
-use crate::{Shared, beside, forks};
+use crate::{Shared, beside, forks, recorded};
 
 fn submit(
     queue: sys::ze_command_queue_handle_t,
@@ -167,4 +167,52 @@ fn forks_beside_users_of_the_same() {
         });
     });
     drop(pool);
+}
+
+#[test]
+fn a_child_executes_the_graph_of_its_parent() {
+    alone("objects::forks_with_a_graph");
+}
+
+#[test]
+#[ignore = "run by a_child_executes_the_graph_of_its_parent"]
+fn forks_with_a_graph() {
+    let context = Context::new();
+    let memory = context.alloc(Kind::Shared, MIB);
+    let list = context.immediate(0);
+    let graph = recorded::record(list, || {
+        common::fill(list, memory, &[7], MIB, NONE, &[]);
+    });
+    let executable = recorded::instantiate(graph).unwrap();
+    let execute = || {
+        common::bytes_mut(memory, MIB).fill(0);
+        assert_eq!(recorded::append(list, executable, NONE, &[]), OK);
+        common::finish(&context, list);
+        assert!(bytes(memory, MIB).iter().all(|byte| *byte == 7));
+    };
+    execute();
+    // In the child of a fork beside an execution, too: that one counts as complete there.
+    assert_eq!(recorded::append(list, executable, NONE, &[]), OK);
+    in_child(|| {
+        execute();
+        let again = recorded::instantiate(graph).unwrap();
+        assert_eq!(recorded::append(list, again, NONE, &[]), OK);
+        common::finish(&context, list);
+        recorded::destroy_executable(again) == OK
+    });
+    common::finish(&context, list);
+    execute();
+    // A child whose parent captures goes on with that, on its own.
+    assert_eq!(recorded::begin(list), OK);
+    common::fill(list, memory, &[1], MIB, NONE, &[]);
+    in_child(|| {
+        let (graph, code) = recorded::end(list);
+        assert_eq!(code, OK);
+        let executable = recorded::instantiate(graph).unwrap();
+        assert_eq!(recorded::append(list, executable, NONE, &[]), OK);
+        common::finish(&context, list);
+        bytes(memory, MIB).iter().all(|byte| *byte == 1)
+    });
+    assert_eq!(recorded::end(list).1, OK);
+    assert!(bytes(memory, MIB).iter().all(|byte| *byte == 7));
 }
