@@ -214,6 +214,8 @@ fn a_child_reports_whatever_its_parent_reports_at_the_fork() {
 #[test]
 #[ignore = "run by a_child_reports_whatever_its_parent_reports_at_the_fork"]
 fn forks_beside_findings() {
+    // A child would wait for ever for an initialisation of the test's that its parent has begun.
+    common::library();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
