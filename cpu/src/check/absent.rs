@@ -1,11 +1,12 @@
 //! No checker: it needs Linux's signals. What the rest of the runtime would tell it is dropped.
 
 use std::any::Any;
-use std::ops::Range;
 use std::sync::Arc;
 
+mod properties;
 mod uses;
 
+pub use properties::Properties;
 pub use uses::{Place, Uses, Wait};
 
 /// The inaccessible bytes on each side of an allocation that is watched.
@@ -32,21 +33,6 @@ pub mod settings {
         let is_off = |value: &str| matches!(value, "" | "0").then_some(());
         parse(env::var_os, "ZEUSM_CHECK", expected, is_off).map(drop)
     }
-}
-
-/// An allocation as the checker knows it.
-#[derive(Debug)]
-#[expect(missing_docs, reason = "those of the checker")]
-pub struct Properties {
-    pub id: u64,
-    pub base: usize,
-    pub size: usize,
-    pub kind: &'static str,
-    pub context: u64,
-    pub whole: Range<usize>,
-    pub pages: Range<usize>,
-    pub host: bool,
-    pub exported_as: Option<u64>,
 }
 
 /// An allocation that is watched: there is none.

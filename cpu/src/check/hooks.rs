@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::finding::{Finding, Kind};
+use super::properties::Properties;
 use super::settings::is_on;
 use super::stack::Stack;
-use super::watch::{Properties, Watch};
+use super::watch::Watch;
 use super::{commands, fault, poison, repeats, report, settings, table, threads};
 
 /// The inaccessible bytes on each side of an allocation, at least.

@@ -2,7 +2,7 @@
 //!
 //! It is off unless `ZEUSM_CHECK` is set when the driver is initialised; then each hook costs one branch ([`is_on`]).
 //!
-//! - `watch`: an allocation with guard pages, and who may access its pages. `table`: all of them, and freed ones in
+//! - `properties`: what is told of an allocation. `watch`: one with guard pages, and who may access its pages. `table`: all of them, and freed ones in
 //!   quarantine. `fault`: the handler of the accesses that the pages forbid; `chain`: the program's own handlers;
 //!   `step`, `repeats`: how the program goes on after one. `threads`: which threads may access device
 //!   memory, as they execute device code.
@@ -22,6 +22,7 @@ mod file;
 mod finding;
 mod hooks;
 mod poison;
+mod properties;
 mod python;
 mod repeats;
 mod report;
@@ -39,10 +40,11 @@ mod watch;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use hooks::*;
+pub use properties::Properties;
 pub use settings::is_on;
 pub use threads::DeviceCode;
 pub use uses::{Place, Uses, Wait};
-pub use watch::{Properties, Watch};
+pub use watch::Watch;
 use zeusm_process::AtFork;
 
 /// Called by the dynamic loader: an adapter of SYCL that is linked to this library reads its variables next.
