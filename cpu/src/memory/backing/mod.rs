@@ -2,6 +2,7 @@
 //! checker, with guard pages around them. Imported ones are a mapping of another process's pages.
 
 mod arena;
+mod pages;
 mod part;
 #[cfg(target_os = "linux")]
 #[path = "linux/mod.rs"]
@@ -22,11 +23,11 @@ use level_zero_sys as sys;
 
 use arena::Suballocation;
 pub use arena::at_fork;
+use pages::Pages;
 pub use part::Part;
 pub use platform::error::ShareError;
 pub use platform::exports::Export;
 use platform::exports::InFiles;
-use platform::mapping::Pages;
 pub use platform::mapping::{Mapping, is_mapped};
 pub use platform::{can_be_exported, exports, has_memory_files};
 #[cfg(target_os = "linux")]
@@ -154,7 +155,7 @@ impl Backing {
     }
 
     fn pages(&self) -> Option<Pages<'_>> {
-        self.mapping()?.part(self.pages.clone())
+        self.mapping()?.pages().part(self.pages.clone())
     }
 
     /// Address of the first byte.

@@ -19,12 +19,13 @@ use level_zero_sys as sys;
 use zeusm_process::{AtFork, ForkLock, OwnFile, generation};
 
 use super::error::ShareError;
-use super::mapping::{Mapping, Pages, replace_privately};
+use super::mapping::{Mapping, replace_privately};
 use super::memory_file::{own_memory_file, reopen};
 use super::room::has_room_for;
 use super::share::{can_move, extents, move_to};
 use crate::abi::result::ZeResult;
 use crate::check;
+use crate::memory::backing::pages::Pages;
 use crate::memory::backing::record::Record;
 use crate::system::PAGE;
 

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr;
 
@@ -11,6 +10,7 @@ use rustix::mm::{
     mmap_anonymous, mprotect, mremap_fixed, msync, munmap,
 };
 
+use crate::memory::backing::pages::Pages;
 use crate::system::PAGE;
 
 /// From this size on, a mapping asks for huge pages, which makes the first touch of large memory several times cheaper.
@@ -119,43 +119,12 @@ impl Mapping {
 
     /// All of its pages.
     pub fn pages(&self) -> Pages<'_> {
-        Pages {
-            address: self.address,
-            length: self.length,
-            mapping: PhantomData,
-        }
+        // SAFETY: it owns them, and the result borrows it.
+        unsafe { Pages::new(self.address, self.length) }
     }
-
-    /// The pages in a range of its bytes, whose ends are multiples of the page size; `None` outside of it.
-    pub fn part(&self, range: Range<usize>) -> Option<Pages<'_>> {
-        let is_part = range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE);
-        (is_part && range.start <= range.end && range.end <= self.length).then(|| Pages {
-            address: self.address + range.start,
-            length: range.len(),
-            mapping: PhantomData,
-        })
-    }
-}
-
-/// Whole pages of a mapping, which stay mapped while this lives.
-#[derive(Clone, Copy, Debug)]
-pub struct Pages<'a> {
-    address: usize,
-    length: usize,
-    mapping: PhantomData<&'a Mapping>,
 }
 
 impl Pages<'_> {
-    /// Address of the first byte.
-    pub fn address(self) -> usize {
-        self.address
-    }
-
-    /// Length in bytes.
-    pub fn length(self) -> usize {
-        self.length
-    }
-
     /// Maps the beginning of `file` there in place of what is mapped.
     ///
     /// # Safety

@@ -23,9 +23,10 @@ use rustix::mm::UserfaultfdFlags;
 use zeusm_process::Lazy;
 
 use super::error::ShareError;
-use super::mapping::{HUGE_PAGE, Mapping, Pages};
+use super::mapping::{HUGE_PAGE, Mapping};
 use super::memory_file::memory_file;
 use super::room::has_room_for;
+use crate::memory::backing::pages::Pages;
 use crate::system::PAGE;
 
 /// Requests and numbers of Linux's `userfaultfd.h`. Each request takes a structure of words.

@@ -5,8 +5,8 @@ use std::fs::File;
 use zeusm_process::{AtFork, ForkLock};
 
 use super::error::ShareError;
-use super::mapping::Pages;
 use crate::abi::result::ZeResult;
+use crate::memory::backing::pages::Pages;
 use crate::memory::backing::record::Record;
 
 /// The types of external memory that can be exported and imported.

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr;
@@ -12,6 +11,7 @@ use windows_sys::Win32::System::Memory::{
     VirtualAlloc, VirtualFree, VirtualProtect, VirtualQuery,
 };
 
+use crate::memory::backing::pages::Pages;
 use crate::system::PAGE;
 
 /// The alignment of what the system gives.
@@ -70,14 +70,10 @@ impl Mapping {
         self.length
     }
 
-    /// The pages in a range of its bytes, whose ends are multiples of the page size; `None` outside of it.
-    pub fn part(&self, range: Range<usize>) -> Option<Pages<'_>> {
-        let is_part = range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE);
-        (is_part && range.start <= range.end && range.end <= self.length).then(|| Pages {
-            address: self.address + range.start,
-            length: range.len(),
-            mapping: PhantomData,
-        })
+    /// All of its pages.
+    pub fn pages(&self) -> Pages<'_> {
+        // SAFETY: it owns them, and the result borrows it.
+        unsafe { Pages::new(self.address, self.length) }
     }
 }
 
@@ -88,20 +84,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Whole pages of a mapping, which stay there while this lives.
-#[derive(Clone, Copy, Debug)]
-pub struct Pages<'a> {
-    address: usize,
-    length: usize,
-    mapping: PhantomData<&'a Mapping>,
-}
-
 impl Pages<'_> {
-    /// Address of the first byte.
-    pub fn address(self) -> usize {
-        self.address
-    }
-
     /// Makes them zeros.
     ///
     /// # Safety
