@@ -33,6 +33,9 @@ mod local;
 mod lock;
 #[cfg(target_os = "linux")]
 pub mod maps;
+#[cfg(windows)]
+#[path = "maps/windows.rs"]
+pub mod maps;
 pub mod memory;
 mod registry;
 #[cfg(not(loom))]

@@ -1,41 +1,21 @@
 //! The shared libraries of this process, by the loader of Windows.
 
-use std::ffi::{CStr, OsString, c_void};
-use std::os::windows::ffi::OsStringExt;
+use std::ffi::{CStr, c_void};
+use std::mem;
 use std::path::PathBuf;
-use std::{mem, ptr};
 
 use windows_sys::Win32::Foundation::{HMODULE, MAX_PATH};
-use windows_sys::Win32::System::LibraryLoader::{
-    GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
-    GetModuleFileNameW, GetModuleHandleA, GetModuleHandleExW, GetProcAddress,
-};
-
-/// The longest path that Windows has, in UTF-16 units.
-const LONGEST_PATH: usize = 32_768;
+use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleA, GetProcAddress};
+use zeusm_process::maps;
 
 /// The library that contains the code or data at `address`.
 pub(crate) fn containing(address: *const c_void) -> Option<HMODULE> {
-    // Windows would answer with the program.
-    if address.is_null() {
-        return None;
-    }
-    let flags =
-        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
-    let mut module: HMODULE = ptr::null_mut();
-    // SAFETY: with these flags the second argument is any address, and the handle is not owned.
-    let found = unsafe { GetModuleHandleExW(flags, address.cast(), &raw mut module) };
-    (found != 0).then_some(module)
+    maps::module_at(address.addr())
 }
 
 /// The path of the library that contains the code or data at `address`.
 pub(crate) fn path_of(address: *const c_void) -> Option<PathBuf> {
-    let module = containing(address)?;
-    let mut name = vec![0_u16; LONGEST_PATH];
-    // SAFETY: the buffer has that many units, and the caller's library is never unloaded.
-    let length = unsafe { GetModuleFileNameW(module, name.as_mut_ptr(), LONGEST_PATH as u32) };
-    let name = OsString::from_wide(&name[..length as usize]);
-    (!name.is_empty()).then(|| plain(PathBuf::from(name)))
+    maps::file_at(address.addr()).map(plain)
 }
 
 /// A path as users write it, where it is short enough: one that was opened by a canonical path begins with `\\?\`.
@@ -81,7 +61,7 @@ mod tests {
         let found = function(c"kernel32.dll", c"ExitProcess").and_then(path_of);
         let file = found.map(|path| path.to_string_lossy().to_lowercase());
         assert!(file.is_some_and(|path| path.ends_with("kernel32.dll")));
-        assert_eq!(path_of(ptr::null()), None);
+        assert_eq!(path_of(std::ptr::null()), None);
     }
 
     #[test]
