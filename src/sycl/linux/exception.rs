@@ -98,10 +98,7 @@ impl Handler {
             // SAFETY: the exception has just been caught, on this thread.
             Some(unsafe { self.finish(exception) })
         };
-        call.answer.ok_or_else(|| Error::Thrown {
-            function,
-            text: text.unwrap_or_default(),
-        })
+        call.answer(function, text)
     }
 
     /// Reads the exception's text, and destroys it.

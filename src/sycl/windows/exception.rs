@@ -45,10 +45,7 @@ impl Handler {
         let text = unsafe { call_with_handler(call.function(), (&raw mut call).cast()) };
         // SAFETY: the text, if there is one, comes from the routine below, and is taken once.
         let text = (!text.is_null()).then(|| unsafe { *Box::from_raw(text.cast::<String>()) });
-        call.answer.ok_or_else(|| Error::Thrown {
-            function,
-            text: text.unwrap_or_default(),
-        })
+        call.answer(function, text)
     }
 }
 

@@ -7,8 +7,9 @@ use std::ptr;
 
 use libloading::os::unix;
 
-use super::{Error, Handler};
+use super::Handler;
 use crate::shared_library::symbol;
+use crate::sycl::call::thrown;
 
 type Throw = unsafe extern "C-unwind" fn(*const c_char);
 
@@ -17,16 +18,9 @@ fn library() -> unix::Library {
     unsafe { unix::Library::new("libstdc++.so.6") }.unwrap()
 }
 
-fn thrown(handler: &Handler, throw: Throw, text: &CStr) -> String {
+fn text_of(handler: &Handler, throw: Throw, text: &CStr) -> String {
     // SAFETY: the function takes a text.
-    let answer = handler.call("throw", || unsafe { throw(text.as_ptr()) });
-    match answer {
-        Err(Error::Thrown { function, text }) => {
-            assert_eq!(function, "throw");
-            text
-        }
-        answer => panic!("{answer:?}"),
-    }
+    thrown(handler.call("throw", || unsafe { throw(text.as_ptr()) }))
 }
 
 #[test]
@@ -41,8 +35,8 @@ fn an_exception_is_an_error_with_its_text_each_time() {
         )
     };
     for _ in 0..100 {
-        assert_eq!(thrown(&handler, runtime_error, c"no USM"), "no USM");
-        assert_eq!(thrown(&handler, out_of_range, c"far"), "far");
+        assert_eq!(text_of(&handler, runtime_error, c"no USM"), "no USM");
+        assert_eq!(text_of(&handler, out_of_range, c"far"), "far");
     }
     assert_eq!(handler.call("none", || 7), Ok(7));
     std::mem::forget(library);
@@ -63,9 +57,7 @@ fn an_exception_of_another_class_has_no_text() {
         object.write(5);
         handler.call("throw", || throw(object, class, ptr::null()))
     };
-    let text = "an exception without a text".to_owned();
-    let function = "throw";
-    assert_eq!(answer, Err(Error::Thrown { function, text }));
+    assert_eq!(thrown(answer), "an exception without a text");
     std::mem::forget(library);
 }
 

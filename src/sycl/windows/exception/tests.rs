@@ -5,8 +5,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Error, Handler};
+use super::Handler;
 use crate::shared_library;
+use crate::sycl::call::thrown;
 
 type Throw = unsafe extern "C-unwind" fn(*const c_char);
 type ThrowObject = unsafe extern "C-unwind" fn(*const c_void, *const c_void);
@@ -20,27 +21,17 @@ fn function<F: Copy>(library: &str, name: &CStr) -> F {
     unsafe { shared_library::symbol(shared_library::module(&file).unwrap(), name) }.unwrap()
 }
 
-fn text_of<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
-    match answer {
-        Err(Error::Thrown { function, text }) => {
-            assert_eq!(function, "throw");
-            text
-        }
-        answer => panic!("{answer:?}"),
-    }
-}
-
 #[test]
 fn an_exception_is_an_error_with_its_text_each_time() {
     let out_of_range: Throw = function("msvcp140.dll", c"?_Xout_of_range@std@@YAXPEBD@Z");
     let length_error: Throw = function("msvcp140.dll", c"?_Xlength_error@std@@YAXPEBD@Z");
     // SAFETY: the functions take a text.
-    let thrown = |throw: Throw, text: &CStr| unsafe {
-        text_of(Handler.call("throw", || throw(text.as_ptr())))
+    let text_of = |throw: Throw, text: &CStr| unsafe {
+        thrown(Handler.call("throw", || throw(text.as_ptr())))
     };
     for _ in 0..100 {
-        assert_eq!(thrown(out_of_range, c"far"), "far");
-        assert_eq!(thrown(length_error, c"no USM"), "no USM");
+        assert_eq!(text_of(out_of_range, c"far"), "far");
+        assert_eq!(text_of(length_error, c"no USM"), "no USM");
     }
     assert_eq!(Handler.call("none", || 7), Ok(7));
 }
@@ -58,14 +49,14 @@ fn an_exception_of_another_class_has_no_text() {
     // SAFETY: the description is that of the object.
     let call = || unsafe { throw((&raw const object).cast(), INFO.as_ptr().cast()) };
     let answer = Handler.call("throw", call);
-    assert_eq!(text_of(answer), "an exception without a text");
+    assert_eq!(thrown(answer), "an exception without a text");
 }
 
 #[test]
 fn frames_between_are_cleaned_up_by_their_own_handlers() {
     let throw: Throw = function("msvcp140.dll", c"?_Xout_of_range@std@@YAXPEBD@Z");
     // SAFETY: the function takes a text.
-    let inner = || unsafe { text_of(Handler.call("throw", || throw(c"inner".as_ptr()))) };
+    let inner = || unsafe { thrown(Handler.call("throw", || throw(c"inner".as_ptr()))) };
     assert_eq!(Handler.call("outer", inner), Ok("inner".to_owned()));
 }
 
