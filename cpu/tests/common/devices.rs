@@ -24,6 +24,23 @@ pub fn text(array: &[c_char]) -> String {
     text.to_str().unwrap().to_owned()
 }
 
+/// The names of the driver's extensions.
+pub fn extensions() -> Vec<String> {
+    let mut count = 0;
+    ok!(zeDriverGetExtensionProperties(
+        driver(),
+        &raw mut count,
+        ptr::null_mut()
+    ));
+    let mut all = vec![sys::ze_driver_extension_properties_t::default(); count as usize];
+    ok!(zeDriverGetExtensionProperties(
+        driver(),
+        &raw mut count,
+        all.as_mut_ptr()
+    ));
+    all.iter().map(|extension| text(&extension.name)).collect()
+}
+
 /// The devices of `zeDeviceGet`, or the sub-devices of one.
 pub fn enumerate(of: Option<Device>) -> Vec<Device> {
     let list = |count: &mut u32, devices: *mut Device| match of {
