@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from zeusm._doctor.finding import Finding, State
-from zeusm._doctor.sycl import ask
+from zeusm._doctor.opened import opened
 from zeusm._doctor.windows_machine import WindowsMachine
 from zeusm._doctor.windows_system import UPDATE, gpus
 
@@ -19,34 +19,13 @@ NEEDED = {
     "libhwloc-15.dll": "tcmlib",
 }
 
-#: Opens a library, and prints its version as JSON.
-OPEN = """
-import ctypes, json, struct, sys
-try:
-    library = ctypes.CDLL({name!r})
-except OSError as error:
-    sys.exit(str(error))
-version = None
-if hasattr(library, "zelLoaderGetVersions"):
-    # zel_component_version_t: a name of 64 bytes, the version of the specification, three numbers.
-    count = ctypes.c_size_t(8)
-    components = ctypes.create_string_buffer(8 * 80)
-    if library.zelLoaderGetVersions(ctypes.byref(count), components) == 0 and count.value:
-        numbers = struct.unpack_from("iii", components, 68)
-        version = ".".join(map(str, numbers)) if any(numbers) else None
-print(json.dumps({{"version": version}}))
-"""
-
 
 def find_loader(machine: WindowsMachine) -> Iterator[Finding]:
     """Open the loader that Intel's driver installs, and look for others."""
     step, loader = "Level Zero loader", machine.path(f"System32/{LOADER}")
-    found, error = (
-        (None, "") if not loader.exists() else ask(machine, OPEN.format(name=str(loader)))
-    )
-    if found is not None:
-        version = f", version {found['version']}" if found["version"] else ""
-        yield Finding(step, State.OK, f"{loader}{version}")
+    found, error = opened(machine, str(loader)) if loader.exists() else ("", "")
+    if found:
+        yield Finding(step, State.OK, found)
     elif error:
         yield Finding(step, State.WRONG, f"{loader}: {error}", UPDATE)
     elif gpus(machine):
