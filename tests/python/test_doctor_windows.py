@@ -91,7 +91,7 @@ def test_the_loader_and_another_in_path(tmp_path):
     other = tmp_path / "Werkzeuge"
     files = ("Windows/System32/ze_loader.dll", "Werkzeuge/ze_loader.dll")
     it = machine(tmp_path, files=files, PATH=f"{tmp_path}/none:{other}:\0")
-    it.__class__.answer = {"version": "1.28.0"}
+    it.__class__.answer = {"path": str(tmp_path / files[0]), "version": "1.28.0"}
     try:
         loader, note = windows_libraries.find_loader(it)
     finally:
