@@ -33,7 +33,7 @@ ROWS = {
     "a kernel that Intel's compiler takes minutes for": ABSENT,
     "several Python threads": RACE,
     "a process that has kernels in flight": RACE,
-    "the exit of a program whose first thread has used TBB": RACE,
+    "a program whose first thread has used TBB": RACE,
     "float arithmetic of dpnp": RACE,
     "with SYCL 2024 (dpctl 0.17), a process grows": (
         "test_numba_dpex.py::test_launches_in_a_context_of_several_devices_grow_the_process"
