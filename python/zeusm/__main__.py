@@ -3,6 +3,9 @@
 import os
 import sys
 
+#: `STATUS_CONTROL_C_EXIT`, by which Windows' shell knows a program that Ctrl-C has ended.
+CONTROL_C_EXIT = 0xC000013A - (1 << 32)
+
 PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -87,6 +90,8 @@ def interrupted() -> int:
     with contextlib.suppress(OSError):
         print("zeusm: interrupted", file=sys.stderr, flush=True)
         sys.stdout.flush()
+    if sys.platform == "win32":
+        return CONTROL_C_EXIT
     os.kill(os.getpid(), signal.SIGINT)
     return 128 + signal.SIGINT  # Where the signal is blocked.
 

@@ -2,7 +2,10 @@
 
 import os
 import sys
-from _thread import RLock  # The module threading takes as long to import as this package.
+
+# The modules socket and threading take as long to import as this package.
+from _socket import gethostname
+from _thread import RLock
 
 import zeusm._zeusm as _zeusm
 from zeusm._history_columns import FORMAT, VERSION, columns
@@ -252,7 +255,7 @@ def _described(state: _zeusm._HistoryState | None) -> _Snapshot:
             # interpreter there are none.
             "argv": [str(each).encode(errors="replace").decode() for each in sys.argv or ()],
             "python": sys.version.split()[0],
-            "host": os.uname().nodename,
+            "host": gethostname(),
         },
         **columns((state or _zeusm._history_state()).rows()),
     }

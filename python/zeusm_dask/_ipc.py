@@ -73,6 +73,7 @@ class IPC(WorkerPlugin):  # type: ignore[misc]
     def setup(self, worker: Worker) -> None:
         """Announce this worker's devices, and let it send handles."""
         if not IPCMemoryHandle.is_available():
+            logger.warning("memory cannot be exported here, so all data go as bytes")
             return
         self._worker = worker
         overrides = worker.rpc.connection_args.get("handshake_overrides") or {}
@@ -116,7 +117,8 @@ def _identity() -> dict[str, Any]:
 @cache
 def _machine() -> str:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{boot} {os.getuid()}"
+    user = os.getuid()  # type: ignore[attr-defined,unused-ignore]  # Windows, without IPC, has none.
+    return f"{boot} {user}"
 
 
 @cache

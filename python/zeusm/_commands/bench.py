@@ -35,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def call(options: Namespace) -> int:
     if options.rounds < 1:
         return failure(NAME, f"--rounds is {options.rounds}; at least 1 is needed", 2)
-    load = os.getloadavg()[0]
+    load = round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
     try:
         found = peers()
         work = list(cases(found))
@@ -76,11 +76,11 @@ def measure(case: Case, rounds: int) -> Figure:
     }
 
 
-def machine(load: float) -> dict[str, object]:
+def machine(load: float | None) -> dict[str, object]:
     runtime = zeusm.runtime()
     return {
         "processors": os.cpu_count(),
-        "load_before": round(load, 2),
+        "load_before": load,
         "python": platform.python_version(),
         "zeusm": zeusm.__version__,
         "dpctl": installed("dpctl"),
@@ -106,8 +106,9 @@ def table(result: dict[str, object], *, has_dpctl: bool) -> Iterator[str]:
     yield f"A ratio below 1 is in favour of zeusm; in brackets the quartiles of {result['rounds']} rounds."
     if not has_dpctl:
         yield "dpctl is not installed or found no Level Zero device (see `zeusm doctor`), so there is no ratio."
-    if about["load_before"] > about["processors"] / 2:
-        yield f"Other programs used the machine (load {about['load_before']}), so the figures are unreliable."
+    load = about["load_before"]  # Windows does not tell it.
+    if load is not None and load > about["processors"] / 2:
+        yield f"Other programs used the machine (load {load}), so the figures are unreliable."
 
 
 def row(figure: Figure) -> str:

@@ -15,7 +15,7 @@ MISSING = re.compile(r"(?:^|[\s(])([^\s/:(]+): cannot open shared object file")
 
 def remedy(machine: Machine, error: str) -> str | None:
     """Return the command, if the environment has the missing library, or programs find another environment's libraries first."""
-    own = machine.prefix / "lib"
+    own = machine.libraries
     value = machine.environment.get(PATHS, "")
     folders = [Path(name) for name in value.split(":") if name]
     export = f"export {PATHS}={shlex.quote(str(own))}"

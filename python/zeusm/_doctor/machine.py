@@ -1,7 +1,6 @@
 """The machine that is examined; tests have others."""
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -10,6 +9,10 @@ from pathlib import Path
 
 #: In seconds. A driver that does not answer must not block the doctor.
 TIMEOUT = 60
+#: Its number, as Windows' module `signal` has no such name.
+SIGKILL = 9
+#: The first exit status of Windows for an error that a program does not handle.
+EXCEPTIONS = 0xC000_0000
 #: The folder that zeusm is imported from.
 PACKAGES = Path(__file__).absolute().parents[2]
 
@@ -24,6 +27,11 @@ class Machine:
     prefix: Path = Path(sys.prefix)
     #: The version of Python.
     python: tuple[int, int] = sys.version_info[:2]
+
+    @property
+    def libraries(self) -> Path:
+        """The folder of the environment into which packages put their libraries."""
+        return self.prefix / "lib"
 
     def path(self, name: str) -> Path:
         """Return the path of a file, which is given from the root."""
@@ -74,7 +82,14 @@ def current_folder() -> Path | None:
 def last_line(run: subprocess.CompletedProcess[str]) -> str:
     """Return the last line of a program's errors, or how it ended."""
     lines = run.stderr.strip().splitlines()
-    if run.returncode < 0:
-        killed = ", as the kernel's OOM killer sends" if run.returncode == -signal.SIGKILL else ""
-        return f"signal {-run.returncode}{killed}" + (f" after: {lines[-1]}" if lines else "")
+    if crash := what_ended(run.returncode):
+        return crash + (f" after: {lines[-1]}" if lines else "")
     return lines[-1] if lines else f"exit status {run.returncode}"
+
+
+def what_ended(status: int) -> str | None:
+    """Return the signal, or Windows' exception, that has ended a program."""
+    if status >= EXCEPTIONS:
+        return f"exception {status:#x}"
+    killed = ", as the kernel's OOM killer sends" if status == -SIGKILL else ""
+    return f"signal {-status}{killed}" if status < 0 else None

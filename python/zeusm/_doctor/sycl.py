@@ -107,7 +107,7 @@ def opencl_remedy(machine: Machine, error: str) -> str | None:
     if not any(text in error for text in NOT_FOUND) and not lacks_library:
         return variables.unset(machine, [OPENCL_TARGET]) if UNKNOWN_TARGET.search(error) else None
     chosen = machine.environment.get(OPENCL_LIBRARY)
-    is_elsewhere = chosen and Path(chosen).parent != machine.prefix / "lib"
+    is_elsewhere = chosen and Path(chosen).parent != machine.libraries
     return machine.unset(OPENCL_LIBRARY) if is_elsewhere else OPENCL
 
 

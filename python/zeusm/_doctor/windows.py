@@ -1,10 +1,15 @@
 """The steps on Windows, from the display adapters to a kernel."""
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 from zeusm._doctor import folder, sycl, variables, windows_libraries, windows_system
+from zeusm._doctor.finding import Finding
 from zeusm._doctor.windows_machine import WindowsMachine
 
 THIS_MACHINE = WindowsMachine
-STEPS = [
+# Each takes what it needs of the machine.
+STEPS: list[Callable[[Any], Iterator[Finding]]] = [
     folder.find,
     windows_system.find_version,
     windows_system.find_gpu,

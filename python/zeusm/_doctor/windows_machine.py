@@ -42,6 +42,11 @@ class WindowsMachine(Machine):
     version: str = platform.version()
     adapters: Callable[[], list[Adapter]] = registered_adapters
 
+    @property
+    def libraries(self) -> Path:
+        """The folder of the environment into which packages put their libraries."""
+        return self.prefix / "Library" / "bin"
+
     def unset(self, variable: str) -> str:
         """Return PowerShell's command."""
         return f"Remove-Item Env:{variable}"
@@ -49,4 +54,4 @@ class WindowsMachine(Machine):
     def folders(self) -> list[Path]:
         """Return the folders in which programs find libraries: that of packages' libraries, and those of PATH."""
         paths = self.environment.get("PATH", "").split(os.pathsep)
-        return [self.prefix / "Library" / "bin", *(Path(path) for path in paths if path)]
+        return [self.libraries, *(Path(path) for path in paths if path)]
