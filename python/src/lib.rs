@@ -44,9 +44,6 @@ mod library;
 mod library;
 #[cfg(target_os = "linux")]
 mod machine;
-#[cfg(windows)]
-#[path = "machine/windows.rs"]
-mod machine;
 mod memory;
 mod ordered;
 #[cfg(all(target_os = "linux", not(Py_3_14)))]
@@ -93,6 +90,7 @@ mod _zeusm {
     use super::ipc::{
         MemoryIPCDevice, MemoryIPCHost, MemoryIPCShared, PyIpcEventHandle, PyIpcHandle,
     };
+    #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::machine::{gpu_nodes, group_limit};
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! The machine as zeusm sees it, for `zeusm doctor`.
+//! The machine as zeusm sees it, for `zeusm doctor` on Linux.
 
 use std::path::PathBuf;
 

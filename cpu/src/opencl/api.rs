@@ -9,6 +9,7 @@ use opencl_sys::cl_function_types as of;
 use opencl_sys::{cl_device_id, cl_int, cl_platform_id, cl_program};
 
 use super::error::Unusable;
+use super::find;
 use crate::system::library;
 
 /// `clGetDeviceFunctionPointerINTEL`: the address of a program's function.
@@ -41,9 +42,8 @@ fn not_opened(path: &Path, error: &libloading::Error) -> Unusable {
         .source()
         .map_or_else(|| error.to_string(), ToString::to_string);
     let own = message.strip_prefix(&format!("{}: ", path.display()));
-    // The dynamic linker names a file that it has found with its folder.
     let is_missing = if path.parent() == Some(Path::new("")) {
-        own.is_some()
+        find::is_absent(path, &message)
     } else {
         !path.exists()
     };
@@ -147,5 +147,18 @@ impl Api {
         assert_eq!(size_of::<F>(), size_of_val(&address), "F is not a pointer");
         // SAFETY: as the caller promises; a null address is no function.
         (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_is_not_there_is_no_runtime_that_fails() {
+        for path in ["none.so.1", "/nowhere/none.so.1"] {
+            let error = Api::open(Path::new(path)).err().map(|it| it.fails);
+            assert_eq!(error, Some(false), "{path}");
+        }
     }
 }

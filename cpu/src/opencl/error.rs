@@ -5,7 +5,7 @@ use std::path::Path;
 use opencl_sys::cl_int;
 use thiserror::Error;
 
-use super::find::VARIABLE;
+use super::find::{self, VARIABLE};
 
 /// An OpenCL call that failed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -91,17 +91,15 @@ pub fn not_found(tried: &[Unusable], is_chosen: bool) -> String {
     }
 }
 
-/// The advice for a library whose path has a space: Intel's runtime looks for its files beside itself, and reads its own path
-/// in `/proc/self/maps` up to the first space only.
-pub fn of_a_space(path: &Path) -> String {
-    let has_space = |byte: &u8| byte.is_ascii_whitespace();
-    if !path.as_os_str().as_encoded_bytes().iter().any(has_space) {
-        return String::new();
-    }
-    format!(
-        "; Intel's OpenCL runtime does not work at a path with a space: move the environment, or install a second one at a path \
-         without a space (`{INSTALL}`), and set {VARIABLE} to its lib/libintelocl.so"
-    )
+/// The advice for a library at a path that hinders it.
+pub fn of_path(path: &Path) -> String {
+    find::hindrance(path).map_or_else(String::new, |what| {
+        format!(
+            "; Intel's OpenCL runtime does not work at a path with {what}: move the environment, or install a second one at a \
+             path without one (`{INSTALL}`), and set {VARIABLE} to its {}",
+            find::INSTALLED
+        )
+    })
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod names;
 use std::env;
 use std::path::{Path, PathBuf};
 
+pub use names::{INSTALLED, hindrance, is_absent};
 use names::{INTEL, LOADER, PLACES, SYCL};
 
 use crate::system::library;

@@ -10,7 +10,7 @@ use zeusm_process::{Lazy, Local, Mutex};
 
 use super::api::{Api, FunctionPointer, GlobalVariablePointer};
 use super::device::{Candidate, Properties};
-use super::error::{Unusable, not_found, of_a_space};
+use super::error::{Unusable, not_found, of_path};
 use super::quiesce::{self, Call};
 use super::{Error, find};
 use crate::system::signals;
@@ -116,7 +116,7 @@ impl Runtime {
         Error::check("clCreateContext", code).map_err(|error| {
             let path = api.file().unwrap_or_else(|| api.path().to_owned());
             Unusable {
-                why: format!("{}: {error}{}", path.display(), of_a_space(&path)),
+                why: format!("{}: {error}{}", path.display(), of_path(&path)),
                 fails: true,
             }
         })?;

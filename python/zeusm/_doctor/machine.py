@@ -49,11 +49,16 @@ class Machine:
         """Return the command that unsets an environment variable."""
         return f"unset {variable}"
 
+    def import_remedy(self, _error: str) -> str | None:
+        """Return the command after which a package of SYCL can be imported, where the system's way to find libraries prevents it."""
+        return None
+
     def run(self, program: str) -> subprocess.CompletedProcess[str]:
         """Run a Python program in a new process, as libraries may abort it. Files of the current folder are no modules for it."""
         here = current_folder()
         safe_path = [] if here == PACKAGES else ["-P"]
-        command = [sys.executable, *safe_path, "-c", program]
+        # Otherwise paths in its errors have the encoding of the locale, or of Windows' code page.
+        command = [sys.executable, *safe_path, "-X", "utf8", "-c", program]
         try:
             return subprocess.run(
                 command,

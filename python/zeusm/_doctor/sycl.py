@@ -57,6 +57,8 @@ NO_OPENCL = "no OpenCL runtime for the CPU is installed"
 WRONG_CHOICE = "names no OpenCL runtime for the CPU"
 OPENCL_FAILS = "the OpenCL runtime for the CPU does not work"
 NOT_FOUND = (NO_OPENCL, WRONG_CHOICE)
+#: What the dynamic linker says of a library that another one needs; Windows does not name it.
+LACKS_LIBRARY = re.compile(r"cannot open shared object file|\(os error 126\)")
 #: The variable with the path of an OpenCL runtime that replaces the installed one.
 OPENCL_LIBRARY = "ZEUSM_OPENCL_LIBRARY"
 #: The variable with the instruction set of its kernels, and the error of one that it does not know.
@@ -101,7 +103,7 @@ def cause(run: subprocess.CompletedProcess[str]) -> str:
 
 def opencl_remedy(machine: Machine, error: str) -> str | None:
     """Return the command that has programs find an OpenCL runtime, or what the one that was found lacks."""
-    lacks_library = OPENCL_FAILS in error and "cannot open shared object file" in error
+    lacks_library = OPENCL_FAILS in error and LACKS_LIBRARY.search(error)
     if (found := linker.remedy(machine, error)) is not None:
         return found
     if not any(text in error for text in NOT_FOUND) and not lacks_library:
@@ -202,7 +204,7 @@ def import_remedy(machine: Machine, error: str, package: str) -> str | None:
     """Return the command that mends the import of a package; of other errors the cause is not its installation."""
     cannot_import = error.startswith(("ImportError", "ModuleNotFoundError"))
     reinstall = f"pip install --force-reinstall {package}" if cannot_import else None
-    return linker.remedy(machine, error) or reinstall
+    return linker.remedy(machine, error) or machine.import_remedy(error) or reinstall
 
 
 def find_kernels(machine: Machine) -> Iterator[Finding]:

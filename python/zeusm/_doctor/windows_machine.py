@@ -13,6 +13,9 @@ from zeusm._doctor.machine import Machine
 #: The registry's key of display adapters: a key for each, with a number as its name.
 ADAPTERS = r"SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
 
+#: What Python says of an extension module whose libraries are not found.
+DLL_NOT_FOUND = "DLL load failed while importing"
+
 #: The values of an adapter in the registry, by their names.
 Adapter = dict[str, Any]
 
@@ -41,6 +44,7 @@ class WindowsMachine(Machine):
     root: Path = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"))
     version: str = platform.version()
     adapters: Callable[[], list[Adapter]] = registered_adapters
+    is_virtual: bool = sys.prefix != sys.base_prefix
 
     @property
     def libraries(self) -> Path:
@@ -50,6 +54,14 @@ class WindowsMachine(Machine):
     def unset(self, variable: str) -> str:
         """Return PowerShell's command."""
         return f"Remove-Item Env:{variable}"
+
+    def import_remedy(self, error: str) -> str | None:
+        """Return the command for another environment, if this one has what cannot be found: dpctl names its folder to Windows in
+        virtual environments only."""
+        has_sycl = any(self.libraries.glob("sycl*.dll"))
+        if self.is_virtual or not has_sycl or DLL_NOT_FOUND not in error:
+            return None
+        return r"python -m venv .venv; .venv\Scripts\pip install dpctl zeusm"
 
     def folders(self) -> list[Path]:
         """Return the folders in which programs find libraries: that of packages' libraries, and those of PATH."""

@@ -13,7 +13,7 @@ fn context(path: &str) -> Unusable {
         code: opencl_sys::CL_DEVICE_NOT_AVAILABLE,
     };
     Unusable {
-        why: format!("{path}: {error}{}", of_a_space(Path::new(path))),
+        why: format!("{path}: {error}{}", of_path(Path::new(path))),
         fails: true,
     }
 }
@@ -48,8 +48,12 @@ fn a_runtime_that_fails_is_named_and_need_not_be_installed() {
 }
 
 #[test]
-fn a_path_with_a_space_is_named_as_the_reason() {
-    let text = not_found(&[context("/my env/lib/libintelocl.so")], true);
-    assert!(text.contains("/my env/lib/libintelocl.so: clCreateContext answered -2"));
-    assert!(text.contains("at a path with a space") && text.contains(VARIABLE));
+fn what_hinders_in_a_path_is_named_as_the_reason() {
+    let (path, what) = match cfg!(windows) {
+        true => (r"C:\Grüße\intelocl64.dll", "a character that ASCII lacks"),
+        false => ("/my env/lib/libintelocl.so", "a space"),
+    };
+    let text = not_found(&[context(path)], true);
+    assert!(text.contains(&format!("{path}: clCreateContext answered -2")));
+    assert!(text.contains(&format!("at a path with {what}")) && text.contains(VARIABLE));
 }
