@@ -29,18 +29,13 @@ pub fn module_at(address: usize) -> Option<HMODULE> {
     (found != 0).then_some(module)
 }
 
-/// The file of a library.
+/// The path of the file that holds the code or data at `address`.
 #[must_use]
-pub fn file_of(module: HMODULE) -> Option<PathBuf> {
+pub fn file_at(address: usize) -> Option<PathBuf> {
+    let module = module_at(address)?;
     let mut name = vec![0_u16; LONGEST_PATH];
     // SAFETY: the buffer has that many units; the call fails for a library that is gone.
     let length = unsafe { GetModuleFileNameW(module, name.as_mut_ptr(), LONGEST_PATH as u32) };
     let name = &name[..length as usize];
     (!name.is_empty()).then(|| PathBuf::from(OsString::from_wide(name)))
-}
-
-/// The path of the file that holds the code or data at `address`.
-#[must_use]
-pub fn file_at(address: usize) -> Option<PathBuf> {
-    file_of(module_at(address)?)
 }

@@ -51,11 +51,24 @@ def find_sycl(machine: WindowsMachine) -> Iterator[Finding]:
             packages = dict.fromkeys(NEEDED[name] for name in missing)
             remedy = f"pip install --force-reinstall {' '.join(packages)}"
             yield Finding(step, State.WRONG, text, remedy)
+        elif not has_characters(machine.code_page, str(library)):
+            lacks = f"characters that the code page {machine.code_page} lacks"
+            text = f"{library}: SYCL may find no device, as the path has {lacks}"
+            yield Finding(step, State.NOTE, text)
         else:
             yield Finding(step, State.OK, str(library))
     if len({library.name.lower() for library in found}) > 1:
         text = "several versions can be found; that which dpctl has loaded counts"
         yield Finding(step, State.NOTE, text)
+
+
+def has_characters(code_page: str, text: str) -> bool:
+    """Whether the code page has all characters of the text."""
+    try:
+        text.encode(code_page)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def sycls(machine: WindowsMachine) -> Iterator[Path]:

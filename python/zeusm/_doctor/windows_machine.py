@@ -1,5 +1,6 @@
 """The Windows machine that is examined; tests have others."""
 
+import locale
 import os
 import platform
 import sys
@@ -44,6 +45,8 @@ class WindowsMachine(Machine):
     root: Path = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"))
     version: str = platform.version()
     adapters: Callable[[], list[Adapter]] = registered_adapters
+    #: Windows' for texts that are not Unicode.
+    code_page: str = locale.getencoding()
     is_virtual: bool = sys.prefix != sys.base_prefix
 
     @property

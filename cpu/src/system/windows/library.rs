@@ -10,7 +10,6 @@ use windows_sys::Win32::System::LibraryLoader::{
 use windows_sys::Win32::System::ProcessStatus::K32EnumProcessModules;
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 pub use zeusm_process::maps::file_at as path_of;
-use zeusm_process::maps::file_of;
 
 /// The most libraries that are looked at.
 const MOST: usize = 1024;
@@ -27,7 +26,10 @@ pub fn loaded() -> Vec<PathBuf> {
     };
     let count = if done == 0 { 0 } else { needed as usize };
     let modules = modules.into_iter().take(count / size_of::<HMODULE>());
-    modules.filter_map(file_of).collect()
+    // A handle is the address at which the library begins.
+    modules
+        .filter_map(|module| path_of(module.addr()))
+        .collect()
 }
 
 /// Keeps the library with the code at `address` loaded until the process ends.
