@@ -48,7 +48,9 @@ $(WINDOWS_SYCL)/.complete: requirements/windows-sycl.txt $(VENV_BUILD)/.requirem
 	rm -rf $(WINDOWS_SYCL)
 	$(WINDOWS_PIP) --target $(WINDOWS_SYCL) -r requirements/windows-sycl.txt
 	@touch $@
-WITH_SYCL := WINEPATH=Z:$(WINDOWS_SYCL)/Library/bin ZEUSM_TEST_DPCTL=Z:$(WINDOWS_SYCL)/dpctl
+# Its adapters find the CPU runtime by the loader's name.
+WITH_SYCL := WINEPATH=Z:$(WINDOWS_SYCL)/Library/bin ZEUSM_TEST_DPCTL=Z:$(WINDOWS_SYCL)/dpctl \
+	ZEUSM_CPU_LIBRARY=Z:$(WINDOWS_SYCL)/ze_loader.dll
 
 # Clippy is called by its own name, as cargo would find that of rustup in the folder of crates. The lint that is off finds no fault
 # but in what the standard library's macro makes for Windows.
@@ -58,6 +60,7 @@ test-windows-rust: $(WINDOWS_SYCL)/.complete | setup $(WINDOWS_ROOT)/.complete
 	$(IN_WINDOWS_ROOT) cargo test $(CARGO_ARGUMENTS) -p level-zero-sys --lib --test library
 	$(IN_WINDOWS_ROOT) cargo test $(CARGO_ARGUMENTS) -p zeusm --lib --test pool --test out_of_memory --test runtime_windows
 	$(IN_WINDOWS_ROOT) cargo test $(CARGO_ARGUMENTS) -p zeusm-process -p zeusm-cpu
+	cp $(FOR_WINDOWS)/$(WINDOWS)/debug/deps/zeusm_cpu.dll $(WINDOWS_SYCL)/ze_loader.dll
 	$(IN_WINDOWS_ROOT) $(WITH_SYCL) cargo test $(CARGO_ARGUMENTS) -p zeusm --test sycl
 
 test-windows-python: $(WINDOWS_PYTHON)/.zeusm
