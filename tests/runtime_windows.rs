@@ -1,5 +1,5 @@
-//! The selection of the runtime on Windows without a driver. A selection lasts for the process, so each one is made in a child
-//! process.
+//! The selection of the runtime on Windows without a driver, and what an old driver lacks. A selection lasts for the process, so
+//! each one is made in a child process.
 #![cfg(windows)]
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use zeusm::runtime::{CPU_LIBRARY_VARIABLE, RUNTIME_VARIABLE, RuntimeKind};
-use zeusm::{Runtime, sys};
+use zeusm::{Context, Queue, Runtime, SharedMemory, sys};
 
 /// Runs one ignored test of this file in a process of its own.
 fn child(test: &str, runtime: &str, library: Option<&Path>) {
@@ -134,4 +134,70 @@ fn child_after_another() {
     assert_eq!(runtime.reason(), "it was already loaded");
     assert_eq!(plain(runtime.path()), given());
     assert_eq!(runtime.other_library(), None);
+}
+
+/// The CPU runtime as an older driver: some functions have names that nobody asks for, with another last letter.
+fn old(folder: &Path, lacking: &[&str]) -> PathBuf {
+    let mut library = fs::read(built()).unwrap();
+    for name in lacking {
+        let text = [b"\0", name.as_bytes(), b"\0"].concat();
+        let starts = |(place, byte): (usize, &u8)| {
+            (*byte == 0 && library[place..].starts_with(&text)).then_some(place)
+        };
+        let places: Vec<usize> = library.iter().enumerate().filter_map(starts).collect();
+        assert!(!places.is_empty(), "{name}");
+        for place in places {
+            library[place + name.len()] += 1;
+        }
+    }
+    let path = folder.join("ze_loader.dll");
+    fs::write(&path, library).unwrap();
+    path
+}
+
+#[test]
+fn a_driver_without_newer_functions_serves() {
+    let root = tempfile::tempdir().unwrap();
+    // Those that zeusm uses of later specifications than the first.
+    let newer = [
+        "zeCommandListHostSynchronize",
+        "zeDeviceGetRootDevice",
+        "zeDevicePciGetPropertiesExt",
+        "zeDriverGetLastErrorDescription",
+    ];
+    let library = old(root.path(), &newer);
+    child("child_copies", library.to_str().unwrap(), None);
+}
+
+#[test]
+#[ignore = "runs in a child process"]
+fn child_copies() {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let queue = Queue::new(&context, &device).unwrap();
+    let mut memory = SharedMemory::new(&context, &device, 100_000).unwrap();
+    queue.fill(&mut memory, 7).unwrap();
+    let mut bytes = vec![0; 100_000];
+    queue.read(&memory, &mut bytes).unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 7));
+}
+
+#[test]
+fn a_driver_without_a_function_that_is_needed_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let library = old(root.path(), &["zeMemAllocShared"]);
+    let path = library.to_str().unwrap();
+    child("child_of_an_old_driver", path, Some(&library));
+}
+
+#[test]
+#[ignore = "runs in a child process"]
+fn child_of_an_old_driver() {
+    let device = Runtime::get().unwrap().default_device().unwrap();
+    let context = Context::new(device.driver()).unwrap();
+    let error = SharedMemory::new(&context, &device, 64).unwrap_err();
+    let expected = "has no function zeMemAllocShared: the library is too old";
+    let message = error.to_string();
+    assert!(message.contains(expected), "{message}");
+    assert!(message.contains(given().to_str().unwrap()), "{message}");
 }

@@ -1,11 +1,23 @@
 """`zeusm doctor` on machines with Windows, which are simulated by folders, a registry and the answers of programs."""
 
 import json
+import os
 import subprocess
 
 import pytest
-from zeusm._doctor import State, examine, variables, windows, windows_libraries, windows_system
+from zeusm._doctor import (
+    State,
+    examine,
+    sycl,
+    variables,
+    windows,
+    windows_libraries,
+    windows_system,
+)
+from zeusm._doctor.machine import what_ended
 from zeusm._doctor.windows_machine import WindowsMachine
+
+NEEDED = windows_libraries.NEEDED
 
 pytestmark = pytest.mark.once
 
@@ -90,7 +102,9 @@ def test_an_old_windows(tmp_path):
 def test_the_loader_and_another_in_path(tmp_path):
     other = tmp_path / "Werkzeuge"
     files = ("Windows/System32/ze_loader.dll", "Werkzeuge/ze_loader.dll")
-    it = machine(tmp_path, files=files, PATH=f"{tmp_path}/none:{other}:\0")
+    it = machine(
+        tmp_path, files=files, PATH=os.pathsep.join([f"{tmp_path}/none", str(other), "\0"])
+    )
     it.__class__.answer = {"path": str(tmp_path / files[0]), "version": "1.28.0"}
     try:
         loader, note = windows_libraries.find_loader(it)
@@ -107,7 +121,7 @@ def test_the_loader_and_another_in_path(tmp_path):
 
 def test_sycls_library_and_its_adapters(tmp_path):
     own, other = "Umgebung für Python/Library/bin", "oneAPI"
-    complete = [f"{own}/{name}" for name in ("sycl9.dll", *windows_libraries.NEEDED)]
+    complete = [f"{own}/{name}" for name in ("sycl9.dll", *NEEDED)]
     assert states(windows_libraries.find_sycl(machine(tmp_path))) == [
         ("SYCL's library", State.ABSENT)
     ]
@@ -122,6 +136,53 @@ def test_sycls_library_and_its_adapters(tmp_path):
     assert second.remedy == "pip install --force-reinstall intel-cmplr-lib-ur umf tcmlib"
     assert note.state is State.NOTE
     assert "dpctl" in note.text
+
+
+def test_sycl_at_a_path_that_the_code_page_cannot_write(tmp_path):
+    own = "Umgebung für Python/Library/bin"
+    it = machine(tmp_path, files=[f"{own}/{name}" for name in ("sycl9.dll", *NEEDED)])
+    for code_page, expected in {"cp1252": State.OK, "cp1251": State.NOTE}.items():
+        object.__setattr__(it, "code_page", code_page)
+        (found,) = windows_libraries.find_sycl(it)
+        assert found.state is expected
+    assert "the code page cp1251 lacks" in found.text
+
+
+def test_dpctl_that_finds_its_libraries_in_virtual_environments_only(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: True)
+    error = "ImportError: DLL load failed while importing _sycl_device: Module not found."
+    monkeypatch.setattr(Answering, "error", error)
+    own = "Umgebung für Python/Library/bin"
+    reinstall = "pip install --force-reinstall dpctl"
+    venv = r"python -m venv .venv; .venv\Scripts\pip install dpctl zeusm"
+    it = machine(tmp_path, files=[f"{own}/sycl9.dll"])
+    for is_virtual, checked, remedy in [
+        (False, it, venv),
+        (True, it, reinstall),
+        (False, machine(tmp_path / "other"), reinstall),
+    ]:
+        object.__setattr__(checked, "is_virtual", is_virtual)
+        (found,) = sycl.find_dpctl(checked)
+        assert (found.state, found.text, found.remedy) == (State.WRONG, error, remedy)
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "remedy"),
+    [
+        (f"{sycl.NO_OPENCL}: tried intelocl64.dll", State.ABSENT, sycl.OPENCL),
+        (f"{sycl.OPENCL_FAILS}: x: no module (os error 126)", State.WRONG, sycl.OPENCL),
+        (f"{sycl.OPENCL_FAILS}: x: no program (os error 193)", State.WRONG, None),
+    ],
+)
+def test_what_an_opencl_runtime_lacks_is_installed(tmp_path, monkeypatch, error, state, remedy):
+    monkeypatch.setattr(Answering, "error", error)
+    (found,) = sycl.find_compiler(machine(tmp_path))
+    assert (found.state, found.remedy) == (state, remedy)
+
+
+def test_a_program_that_windows_has_ended_has_its_exception():
+    assert what_ended(0xC0000005) == "exception 0xc0000005"
+    assert what_ended(1) is None
 
 
 def test_variables_have_powershells_command(tmp_path):
