@@ -72,6 +72,8 @@ def SyclIPCGetMemHandle(usm_memory: MemoryUSMDevice) -> bytes:
     ------
     TypeError
         When it is not USM-device memory.
+    IPCError
+        When the driver does not support IPC of memory, and always on Windows.
 
     Examples
     --------

@@ -24,6 +24,8 @@ def use(pool: MemoryPool, *pools: MemoryPool) -> None:
     ------
     RuntimeError
         If a pool is in no SYCL context, or PyTorch has an allocator already.
+    zeusm.LevelZeroError
+        On Windows, as the allocator is for Linux.
     """
     memory = _importlib.import_module("torch").xpu.memory
     _zeusm._torch_pools([pool, *pools])

@@ -56,7 +56,7 @@ class IPC(WorkerPlugin):  # type: ignore[misc]
     """A worker plugin: workers of one machine get zeusm's data from each other by IPC, where both ends can.
 
     Data on a device that the receiver does not have, small data, and memory that cannot be exported go as bytes, and so does
-    everything between machines, and to and from clients.
+    everything between machines, and to and from clients. On Windows all data go as bytes, and a worker says so in its log.
 
     Examples
     --------

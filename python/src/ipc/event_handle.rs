@@ -19,7 +19,7 @@ use zeusm::{IpcEventHandle, ipc};
 /// A handle of an event that other processes of the machine can open, from :meth:`Event.ipc_handle`.
 ///
 /// A handle can be sent by any means: as bytes, or pickled to a queue, a pipe or a file. It can be opened as long as the process
-/// that made it runs, also after the operation is complete and all objects of it are dropped.
+/// that made it runs, also after the operation is complete and all objects of it are dropped. On Windows there are no handles.
 ///
 /// Examples
 /// --------
@@ -35,7 +35,7 @@ pub(crate) struct PyIpcEventHandle(IpcEventHandle);
 
 #[pymethods]
 impl PyIpcEventHandle {
-    /// Whether the Level Zero driver in use supports events between processes, and the system allows it.
+    /// Whether the Level Zero driver in use supports events between processes, and the system, Linux, allows it.
     ///
     /// Returns
     /// -------
@@ -190,7 +190,7 @@ impl PyEvent {
     /// LevelZeroError
     ///     When the operation has failed.
     /// IPCError
-    ///     When the driver does not support events between processes, or the system refuses a resource.
+    ///     When the driver does not support events between processes, or the system refuses a resource; always on Windows.
     ///
     /// Examples
     /// --------

@@ -23,7 +23,7 @@ use zeusm_process::Mutex;
 ///
 /// A handle can be sent by any means: as bytes, or pickled to a queue, a pipe or a file. It contains a secret: every process
 /// that has the handle can access the memory. This process still owns the memory. A handle object keeps it alive until the
-/// handle is closed; the handle's bytes do not, and cannot be opened after the memory is freed.
+/// handle is closed; the handle's bytes do not, and cannot be opened after the memory is freed. On Windows there are no handles.
 ///
 /// Parameters
 /// ----------
@@ -38,7 +38,7 @@ use zeusm_process::Mutex;
 /// ValueError
 ///     When it has no bytes, is closed, or is another process's, which has to export it itself.
 /// IPCError
-///     When the driver does not support IPC of memory.
+///     When the driver does not support IPC of memory, and always on Windows.
 ///
 /// Examples
 /// --------
@@ -122,7 +122,7 @@ impl PyIpcHandle {
         Self::of(usm_memory.py(), memory.get())
     }
 
-    /// Whether new memory can be exported: the Level Zero driver in use supports it, and the system allows it.
+    /// Whether new memory can be exported: the Level Zero driver in use supports it, and the system, Linux, allows it.
     ///
     /// The CPU runtime needs system calls that a filter (seccomp) may forbid, and /proc. A shortage, of descriptors for
     /// instance, does not count, as it may pass.
@@ -402,6 +402,11 @@ impl PyMemory {
     /// Returns
     /// -------
     /// IPCMemoryHandle
+    ///
+    /// Raises
+    /// ------
+    /// IPCError
+    ///     When the driver does not support IPC of memory, and always on Windows.
     ///
     /// Examples
     /// --------

@@ -56,7 +56,8 @@ def find_sycl(machine: WindowsMachine) -> Iterator[Finding]:
             text = f"{library}: SYCL may find no device, as the path has {lacks}"
             yield Finding(step, State.NOTE, text)
         else:
-            yield Finding(step, State.OK, str(library))
+            adapters = sorted(file.stem for file in library.parent.glob("ur_adapter_*.dll"))
+            yield Finding(step, State.OK, f"{library} with {', '.join(adapters)}")
     if len({library.name.lower() for library in found}) > 1:
         text = "several versions can be found; that which dpctl has loaded counts"
         yield Finding(step, State.NOTE, text)

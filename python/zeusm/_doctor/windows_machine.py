@@ -59,12 +59,12 @@ class WindowsMachine(Machine):
         return f"Remove-Item Env:{variable}"
 
     def import_remedy(self, error: str) -> str | None:
-        """Return the command for another environment, if this one has what cannot be found: dpctl names its folder to Windows in
-        virtual environments only."""
+        """Return the command for a virtual environment, if this one has what is not found: dpctl names its folder to Windows in
+        virtual ones only."""
         has_sycl = any(self.libraries.glob("sycl*.dll"))
         if self.is_virtual or not has_sycl or DLL_NOT_FOUND not in error:
             return None
-        return r"python -m venv .venv; .venv\Scripts\pip install dpctl zeusm"
+        return "python -m venv .venv  # in which dpctl finds SYCL's libraries"
 
     def folders(self) -> list[Path]:
         """Return the folders in which programs find libraries: that of packages' libraries, and those of PATH."""
