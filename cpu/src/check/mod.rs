@@ -8,7 +8,7 @@
 //!   memory, as they execute device code.
 //! - `uses`: what is told of a command. `commands`: what is ordered before what, from which races follow.
 //! - `poison`: bytes that were never written.
-//! - `stack`, `python`: where it happened. `finding`, `report`, `sarif`, `suppressions`, `file`, `say`: what is told about it, and
+//! - `stack`, `unwind`, `python`: where it happened. `finding`, `report`, `sarif`, `suppressions`, `file`, `say`: what is told about it, and
 //!   where. `settings`: the environment.
 //! - `hooks`: what the rest of the runtime calls.
 //!
@@ -34,6 +34,7 @@ mod step;
 mod suppressions;
 mod table;
 mod threads;
+mod unwind;
 mod uses;
 mod watch;
 

@@ -5,20 +5,14 @@ use std::ffi::c_void;
 use std::ops::Range;
 
 use serde::Serialize;
-use smallvec::SmallVec;
 use zeusm_process::{Local, Mutex};
 
 use super::python;
+use super::unwind::{self, Frames};
 use crate::system::library::library_of;
-
-/// The most native frames of a stack that are kept.
-const DEEPEST: usize = 32;
 
 /// The most addresses whose frames are remembered.
 const MOST_KNOWN: usize = 4096;
-
-/// The addresses of a stack's native frames.
-type Frames = SmallVec<[usize; DEEPEST]>;
 
 /// Frames by their address and that of their library.
 type Resolutions = HashMap<(usize, usize), Vec<Frame>>;
@@ -36,24 +30,24 @@ pub struct Stack {
 impl Stack {
     /// The calling thread's stack.
     pub fn capture() -> Self {
-        Self::from_frame(|_| true)
+        Self::with(unwind::frames)
     }
 
     /// The calling thread's stack at the instruction of a fault, without the frames of its handler.
     pub fn behind(instruction: usize) -> Self {
-        let stack = Self::from_frame(|address| address == instruction);
+        let stack = Self::with(|interpreter| unwind::frames_from(instruction, interpreter));
         if stack.native.is_empty() {
             return Self::capture();
         }
         stack
     }
 
-    /// The stack from the first native frame that `is_first` accepts on.
-    fn from_frame(is_first: impl Fn(usize) -> bool) -> Self {
+    /// The stack whose native frames `native` finds, given the interpreter's code.
+    fn with(native: impl FnOnce(&Range<usize>) -> Frames) -> Self {
         let mut text = [0; python::LONGEST];
         let (length, interpreter) = python::dump(&mut text);
         Self {
-            native: native_frames(is_first, &interpreter),
+            native: native(&interpreter),
             python: text[..length].into(),
         }
     }
@@ -79,26 +73,6 @@ impl Stack {
             native,
         }
     }
-}
-
-/// The return addresses of the calling thread, from the first that `is_first` accepts on, to the first that is the `interpreter`'s,
-/// whose own calls tell less than Python's frames. Takes the dynamic loader's lock at most, so a handler of a synchronous fault can
-/// call it.
-fn native_frames(is_first: impl Fn(usize) -> bool, interpreter: &Range<usize>) -> Frames {
-    let mut frames = Frames::new();
-    // SAFETY: the unwinder that this calls is thread-safe; the lock that `trace` takes serves resolving, which this does
-    // not do.
-    unsafe {
-        backtrace::trace_unsynchronized(|frame| {
-            let address = frame.ip() as usize;
-            if !frames.is_empty() || is_first(address) {
-                frames.push(address);
-            }
-            let is_end = frames.len() > 1 && interpreter.contains(&address);
-            frames.len() < DEEPEST && !is_end
-        });
-    }
-    frames
 }
 
 /// The names of a stack's frames, the innermost first.
