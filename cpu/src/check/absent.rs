@@ -97,6 +97,9 @@ pub fn freed_since(_: usize) {}
 /// A kernel is about to be in flight.
 pub fn kernel_begins() {}
 
+/// The kernel in flight is about to access these places.
+pub fn kernel_accesses(_: impl Iterator<Item = usize>) {}
+
 /// A kernel has ended.
 pub fn kernel_ends() {}
 

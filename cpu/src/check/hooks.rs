@@ -133,6 +133,16 @@ pub fn kernel_begins() {
     }
 }
 
+/// The kernel in flight is about to access these places. Its first accesses do not fault then. While several are in flight, each of
+/// which waits for those before it, only their first accesses tell when.
+pub fn kernel_accesses(places: impl Iterator<Item = usize>) {
+    if is_on() && threads::is_one_kernel() {
+        places
+            .filter_map(table::find)
+            .for_each(|watch| watch.open_to_device());
+    }
+}
+
 /// A kernel has ended.
 pub fn kernel_ends() {
     if is_on() && threads::kernel_ends() {

@@ -59,6 +59,11 @@ pub fn kernel_begins() {
     KERNELS.fetch_add(1, Ordering::AcqRel);
 }
 
+/// Whether one kernel is in flight.
+pub fn is_one_kernel() -> bool {
+    KERNELS.load(Ordering::Acquire) == 1
+}
+
 /// A kernel has ended; whether it was the last one in flight.
 pub fn kernel_ends() -> bool {
     KERNELS.fetch_sub(1, Ordering::AcqRel) == 1

@@ -243,6 +243,15 @@ impl Watch {
         state.uses += 1;
     }
 
+    /// A submitted command that uses it begins: opens what only the device may access.
+    pub fn open_to_device(&self) {
+        let (_shared, mut state) = self.change();
+        let is_closed = !state.open && !state.buried;
+        if is_closed && state.uses > 0 && !self.host {
+            state.open(self);
+        }
+    }
+
     /// A command that used it is complete.
     pub fn unpin(&self) {
         let (_shared, mut state) = self.change();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Launch;
 use super::native::enqueue;
 use crate::abi::result::ZeResult;
-use crate::check::Uses;
+use crate::check::{self, Uses};
 use crate::engine::{Enqueued, Kind, Operation, Pins};
 use crate::memory::{Pin, Span};
 use crate::opencl::{self, Queue};
@@ -47,7 +47,13 @@ impl Operation for Launch {
     }
 
     fn enqueue(&self, queue: usize) -> Enqueued {
-        enqueue(queue, [|queue: &Queue| self.enqueue_to(queue)])
+        enqueue(
+            queue,
+            [|queue: &Queue| {
+                check::kernel_accesses(self.memory.iter().map(Span::address));
+                self.enqueue_to(queue)
+            }],
+        )
     }
 }
 
