@@ -8,7 +8,7 @@ use serde::Serialize;
 use zeusm_process::{Local, Mutex};
 
 use super::python;
-use super::unwind::{self, Frames};
+use super::unwind::{self, Shared};
 use crate::system::library::library_of;
 
 /// The most addresses whose frames are remembered.
@@ -22,44 +22,40 @@ static KNOWN: Local<Mutex<Resolutions>> = Local::new();
 
 /// The stack of a thread at some moment.
 #[derive(Clone, Debug, Default)]
-pub struct Stack {
-    native: Frames,
-    python: Box<[u8]>,
-}
+pub struct Stack(Shared);
 
 impl Stack {
     /// The calling thread's stack.
     pub fn capture() -> Self {
-        Self::with(unwind::frames)
+        Self::with(unwind::here)
     }
 
     /// The calling thread's stack at the instruction of a fault, without the frames of its handler.
     pub fn behind(instruction: usize) -> Self {
-        let stack = Self::with(|interpreter| unwind::frames_from(instruction, interpreter));
-        if stack.native.is_empty() {
+        let stack =
+            Self::with(|interpreter, python| unwind::behind(instruction, interpreter, python));
+        if stack.0.native.is_empty() {
             return Self::capture();
         }
         stack
     }
 
-    /// The stack whose native frames `native` finds, given the interpreter's code.
-    fn with(native: impl FnOnce(&Range<usize>) -> Frames) -> Self {
+    /// The stack whose native frames `unwind` finds, given the interpreter's code and Python's frames.
+    fn with(unwind: impl FnOnce(&Range<usize>, &[u8]) -> Shared) -> Self {
         let mut text = [0; python::LONGEST];
         let (length, interpreter) = python::dump(&mut text);
-        Self {
-            native: native(&interpreter),
-            python: text[..length].into(),
-        }
+        Self(unwind(&interpreter, &text[..length]))
     }
 
     /// What tells it from the stacks of other calls: without the first instruction, as a call of `memcpy` is one access.
     pub fn callers(&self) -> (&[usize], &[u8]) {
-        (self.native.get(1..).unwrap_or_default(), &self.python)
+        (self.0.native.get(1..).unwrap_or_default(), &self.0.python)
     }
 
     /// The names of its frames.
     pub fn resolve(&self) -> Resolved {
         let mut native: Vec<Frame> = self
+            .0
             .native
             .iter()
             .flat_map(|address| Frame::at(*address))
@@ -69,7 +65,7 @@ impl Stack {
         let called = native[..own].iter().rposition(Frame::is_of_the_api);
         native.drain(..called.unwrap_or(0));
         Resolved {
-            python: python::frames(&self.python),
+            python: python::frames(&self.0.python),
             native,
         }
     }
@@ -186,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_frames_of_an_address_are_searched_once() {
-        let address = Stack::capture().native[1];
+        let address = Stack::capture().0.native[1];
         let (frames, base) = (Frame::at(address), library_of(address).1);
         assert!(!frames.is_empty());
         let known = KNOWN.get_or_default().lock();

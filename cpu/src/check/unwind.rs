@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::ops::Range;
 use std::ptr;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -17,18 +18,25 @@ const DEEPEST: usize = 32;
 /// As many stacks of a thread are remembered.
 const REMEMBERED: usize = 16;
 
-/// The addresses of a stack's native frames.
-pub type Frames = SmallVec<[usize; DEEPEST]>;
+/// Addresses of a stack's frames.
+type Frames = SmallVec<[usize; DEEPEST]>;
+
+/// A stack: the addresses of its native frames, and the text of its lines of Python. Those of calls from one place share both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shared {
+    pub native: Arc<[usize]>,
+    pub python: Arc<[u8]>,
+}
 
 /// A stack that was unwound.
 struct Unwound {
-    /// The end of the stack: an address in the frame of [`frames`].
+    /// The end of the stack: an address in the frame of [`here`].
     end: usize,
     /// The interpreter's code, at which it was cut.
     interpreter: Range<usize>,
-    frames: Frames,
+    stack: Shared,
     /// Where the return addresses are, but for those of the checker's own calls beyond `end`.
-    places: SmallVec<[usize; DEEPEST]>,
+    places: Frames,
 }
 
 /// The stacks that a thread has unwound last, and which of them is replaced next.
@@ -43,25 +51,25 @@ thread_local! {
 }
 
 /// The return addresses of the calling thread, to the first that is the `interpreter`'s, whose own calls tell less than Python's
-/// frames.
+/// frames, of which `python` is the text.
 #[inline(never)]
-pub fn frames(interpreter: &Range<usize>) -> Frames {
-    let here = 0_u8;
-    let end = black_box(ptr::from_ref(&here)) as usize;
+pub fn here(interpreter: &Range<usize>, python: &[u8]) -> Shared {
+    let local = 0_u8;
+    let end = black_box(ptr::from_ref(&local)) as usize;
     // A handler of a signal that comes here finds none, and so does a thread at its end.
     let mut last = LAST.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    let frames = last.find(end, interpreter).unwrap_or_else(|| {
-        let unwound = Unwound::now(end, interpreter);
-        let frames = unwound.frames.clone();
+    let stack = last.find(end, interpreter, python).unwrap_or_else(|| {
+        let unwound = Unwound::now(end, interpreter, python);
+        let stack = unwound.stack.clone();
         last.remember(unwound);
-        frames
+        stack
     });
     let _ = LAST.try_with(|it| it.set(Some(last)));
-    frames
+    stack
 }
 
-/// The same from the address `first` on, which a signal has interrupted.
-pub fn frames_from(first: usize, interpreter: &Range<usize>) -> Frames {
+/// The same from the address `first` on, which a signal has interrupted; without frames if there is no such address.
+pub fn behind(first: usize, interpreter: &Range<usize>, python: &[u8]) -> Shared {
     let mut frames = Frames::new();
     trace(|address, _| {
         if !frames.is_empty() || address == first {
@@ -69,7 +77,10 @@ pub fn frames_from(first: usize, interpreter: &Range<usize>) -> Frames {
         }
         goes_on(&frames, interpreter)
     });
-    frames
+    Shared {
+        native: (&*frames).into(),
+        python: python.into(),
+    }
 }
 
 /// Whether a stack has further frames that are wanted.
@@ -96,29 +107,33 @@ fn trace(mut each: impl FnMut(usize, usize) -> bool) {
 impl Unwound {
     /// The stack of the calling thread, from `end` on.
     #[inline(always)]
-    fn now(end: usize, interpreter: &Range<usize>) -> Self {
-        let mut unwound = Self {
+    fn now(end: usize, interpreter: &Range<usize>, python: &[u8]) -> Self {
+        let (mut frames, mut places) = (Frames::new(), Frames::new());
+        trace(|address, place| {
+            frames.push(address);
+            if place > end {
+                places.push(place);
+            }
+            goes_on(&frames, interpreter)
+        });
+        Self {
             end,
             interpreter: interpreter.clone(),
-            frames: Frames::new(),
-            places: SmallVec::new(),
-        };
-        trace(|address, place| {
-            unwound.frames.push(address);
-            if place > end {
-                unwound.places.push(place);
-            }
-            goes_on(&unwound.frames, interpreter)
-        });
-        unwound
+            stack: Shared {
+                native: (&*frames).into(),
+                python: python.into(),
+            },
+            places,
+        }
     }
 
     /// Whether the stack is this one. The frames behind a signal's handler have no return addresses at these places.
     ///
     /// The caller is the thread that has unwound it, at the same `end`.
     fn is_here(&self) -> bool {
-        let own = self.frames.len() - self.places.len();
-        let mut frames = self.frames[own..].iter().zip(&self.places);
+        let frames = &self.stack.native;
+        let own = frames.len() - self.places.len();
+        let mut frames = frames[own..].iter().zip(&self.places);
         // SAFETY: it is on this thread's stack, as it was when the stack was unwound: each frame that is still there has its
         // caller's behind it, and the first that is not ends the search.
         frames.all(|(address, place)| unsafe { *(*place as *const usize) == *address })
@@ -126,10 +141,14 @@ impl Unwound {
 }
 
 impl Last {
-    fn find(&self, end: usize, interpreter: &Range<usize>) -> Option<Frames> {
-        let is_same = |it: &&Unwound| it.end == end && it.interpreter == *interpreter;
-        let mut all = self.all.iter().filter(is_same);
-        all.find(|it| it.is_here()).map(|it| it.frames.clone())
+    fn find(&mut self, end: usize, interpreter: &Range<usize>, python: &[u8]) -> Option<Shared> {
+        let is_same = |it: &&mut Unwound| it.end == end && it.interpreter == *interpreter;
+        let mut all = self.all.iter_mut().filter(is_same);
+        let stack = &mut all.find(|it| it.is_here())?.stack;
+        if *stack.python != *python {
+            stack.python = python.into();
+        }
+        Some(stack.clone())
     }
 
     /// Keeps a stack in the place of the oldest, if it can be found again.
@@ -157,36 +176,52 @@ mod tests {
         count
     }
 
-    /// The frames without memory of earlier ones.
+    type Call = fn(usize, &[u8]) -> Shared;
+
     #[inline(never)]
-    fn unwound() -> Frames {
-        LAST.set(None);
-        frames(&(0..0))
+    fn one(depth: usize, python: &[u8]) -> Shared {
+        let next: Call = one;
+        black_box(match depth {
+            0 => here(&(0..0), python),
+            _ => black_box(next)(depth - 1, python),
+        })
     }
 
     #[inline(never)]
-    fn one(depth: usize) -> Frames {
-        black_box(if depth == 0 { frames(&(0..0)) } else { one(depth - 1) })
-    }
-
-    #[inline(never)]
-    fn other(depth: usize) -> Frames {
-        black_box(if depth == 0 { frames(&(0..0)) } else { other(depth - 1) })
+    fn other(depth: usize, python: &[u8]) -> Shared {
+        let next: Call = other;
+        black_box(match depth {
+            0 => here(&(0..0), python),
+            _ => black_box(next)(depth - 1, python),
+        })
     }
 
     #[test]
     fn a_stack_is_unwound_once() {
-        let stacks: Vec<_> = (0..5).map(|_| one(3)).collect();
-        assert!(stacks[0].len() > 5);
-        assert!(stacks.iter().all(|it| *it == stacks[0]));
+        let stacks: Vec<_> = (0..5).map(|_| one(3, b"line")).collect();
+        assert!(stacks[0].native.len() > 5);
+        for stack in &stacks {
+            assert!(Arc::ptr_eq(&stack.native, &stacks[0].native));
+            assert!(Arc::ptr_eq(&stack.python, &stacks[0].python));
+        }
         assert_eq!(remembered(), 1);
     }
 
     #[test]
+    fn lines_of_python_are_those_of_the_call() {
+        let lines: [&[u8]; 4] = [b"a", b"b", b"b", b""];
+        let stacks: Vec<_> = lines.iter().map(|line| one(1, line)).collect();
+        for (stack, line) in stacks.iter().zip(lines) {
+            assert_eq!(*stack.python, *line);
+            assert!(Arc::ptr_eq(&stack.native, &stacks[0].native));
+        }
+    }
+
+    #[test]
     fn equal_depths_are_told_apart() {
-        // Both have frames of the same size.
-        let calls = [one, other, one, other];
-        let stacks: Vec<_> = calls.iter().map(|call| call(2)).collect();
+        // The frames of both have one size.
+        let calls: [Call; 4] = [one, other, one, other];
+        let stacks: Vec<_> = calls.iter().map(|call| call(2, b"")).collect();
         assert_ne!(stacks[0], stacks[1]);
         assert_eq!((&stacks[0], &stacks[1]), (&stacks[2], &stacks[3]));
         assert_eq!(remembered(), 2);
@@ -194,32 +229,21 @@ mod tests {
 
     #[test]
     fn few_stacks_are_remembered() {
-        let depths = 0..2 * REMEMBERED;
-        let first: Vec<_> = depths.clone().map(one).collect();
-        let again: Vec<_> = depths.map(one).collect();
-        assert_eq!(first, again);
+        let depths = || 0..2 * REMEMBERED;
+        let stacks = || -> Vec<_> { depths().map(|depth| one(depth, b"")).collect() };
+        // From one place.
+        let stacks: Vec<_> = (0..2).map(|_| stacks()).collect();
+        assert_eq!(stacks[0], stacks[1]);
         assert_eq!(remembered(), REMEMBERED);
     }
 
     #[test]
-    fn a_remembered_stack_is_what_the_unwinder_finds() {
-        let mut stacks = Vec::new();
-        for forgets in [true, false, false, true] {
-            if forgets {
-                LAST.set(None);
-            }
-            stacks.push(one(4));
-        }
-        assert!(stacks.iter().all(|it| *it == stacks[0]));
-        assert!(!unwound().is_empty());
-    }
-
-    #[test]
     fn an_interpreters_frame_is_the_last() {
-        let all = one(3);
-        let address = all[all.len() - 2];
-        let cut = frames(&(address..address + 1));
-        assert!(cut.ends_with(&[address]));
-        assert!(frames(&(0..0)).len() > cut.len());
+        let all: Vec<_> = (0..2).map(|_| one(3, b"").native).collect();
+        let address = all[1][all[1].len() - 2];
+        let ends = [address..address + 1, 0..0, address..address + 1];
+        let cut: Vec<_> = ends.iter().map(|end| here(end, b"").native).collect();
+        assert!(cut[0].ends_with(&[address]) && cut[2].ends_with(&[address]));
+        assert!(cut[1].len() > cut[0].len());
     }
 }
