@@ -32,9 +32,11 @@ const fn version(architecture: u32, release: u32) -> u32 {
 ///   included, and takes longer for a launch.
 /// - 12.70, Meteor Lake, where a GPU has sub-devices: SYCL's second adapter runs no kernels on them. From 12.60 on, the first one
 ///   uses immediate command lists: its batches of regular lists have defects, and are slower here.
-/// - 255 and 13, which no GPU has, where OpenCL is of 2024 or before: compiled by it, oneMKL's kernels give wrong results.
+/// - 255 and 13, which no GPU has, where Intel's OpenCL is of 2024 or before: compiled by it, oneMKL's kernels give wrong results.
 pub fn architecture() -> u32 {
-    let is_old = Runtime::get().is_ok_and(|runtime| runtime.properties.year() < 2025);
+    // Other OpenCL runtimes' versions are no years.
+    let is_old =
+        Runtime::get().is_ok_and(|runtime| (2000..2025).contains(&runtime.properties.year()));
     match (have_sub_devices(), is_old) {
         (false, false) => version(20, 1),
         (false, true) => version(255, 0),

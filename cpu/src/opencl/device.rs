@@ -75,7 +75,7 @@ impl Properties {
         self.extensions.iter().any(|name| name == extension)
     }
 
-    /// The year of Intel's release, with which its version begins; 0 for a version of another form.
+    /// The year of Intel's release, with which its version begins; of another runtime the first number, or 0.
     pub fn year(&self) -> u32 {
         let year = self.driver.split('.').next();
         year.and_then(|year| year.parse().ok()).unwrap_or(0)
