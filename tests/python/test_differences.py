@@ -330,7 +330,10 @@ def test_a_constructor_that_is_set(memory_class, dpctl_class, monkeypatch):
     with pytest.raises(TypeError, match="immutable"):
         dpctl_class.__init__ = init
     monkeypatch.setattr(memory_class, "__init__", init)
-    assert memory_class(N).nbytes == N
+    if (
+        ".cp" in zeusm._zeusm.__file__
+    ):  # Not with the stable ABI, which has no slot for the shorter way past it.
+        assert memory_class(N).nbytes == N
     with pytest.raises(LookupError):
         type("Own", (memory_class,), {})(N)
 

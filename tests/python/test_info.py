@@ -10,6 +10,7 @@ import pytest
 import zeusm
 import zeusm.memory as zm
 from conftest import UNKNOWN_PROCESSOR
+from zeusm._commands.run import LOADER
 from zeusm._pictures.text import size
 
 pytestmark = pytest.mark.once
@@ -124,7 +125,7 @@ def test_the_path_of_the_driver():
         text=True,
     )
     path = Path(run.stdout.rstrip("\n"))
-    assert path.samefile(Path(zeusm.__file__).parent / "lib" / "libze_loader.so.1")
+    assert path.samefile(Path(zeusm.__file__).parent / "lib" / LOADER)
     assert path.is_absolute()
 
 

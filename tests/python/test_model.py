@@ -56,8 +56,8 @@ HINTS = st.sampled_from(
 
 
 def forks():
-    """Whether the driver works in a forked child."""
-    return zeusm.runtime().kind == "cpu"
+    """Whether there are forks, and the driver works in a child."""
+    return hasattr(os, "fork") and zeusm.runtime().kind == "cpu"
 
 
 def opens_own():
@@ -387,6 +387,7 @@ class Programs(RuleBasedStateMachine):
 
     # --- other processes ---------------------------------------------------------------------------
 
+    @precondition(lambda _: zm.IPCMemoryHandle.is_available())
     @rule(target=slices, piece=slices, where=st.integers(0, 1))
     def open_own(self, piece, where):
         """Opens a handle of this process: the same memory at another address."""
@@ -409,6 +410,7 @@ class Programs(RuleBasedStateMachine):
         check(mapping, opened.tobytes())
         return self.made(mapping)
 
+    @precondition(lambda _: zm.IPCMemoryHandle.is_available())
     @rule(
         target=slices, kind=KINDS, size=st.integers(1, LARGEST), where=st.integers(0, 1), val=BYTES
     )
@@ -422,6 +424,7 @@ class Programs(RuleBasedStateMachine):
         check(piece, memory.tobytes())
         return self.made(piece)
 
+    @precondition(lambda _: zm.IPCMemoryHandle.is_available())
     @rule(piece=slices, val=st.none() | BYTES)
     def pass_to_the_peer(self, piece, val):
         """The peer opens a handle of the memory, reads it, and may fill it."""

@@ -17,7 +17,7 @@ import zeusm.memory as zm
 from arrays import DTYPES, SHAPES, indices
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, multiple, precondition, rule
 
 pytestmark = pytest.mark.once
 
@@ -236,6 +236,7 @@ class Arrays(RuleBasedStateMachine):
             assert found.sycl_device == queue.sycl_device
         return Pair(array, pair.model.copy())
 
+    @precondition(lambda _: zm.IPCMemoryHandle.is_available())
     @rule(pair=pairs)
     def by_handle(self, pair):
         """A handle of this process: the same elements at another address."""
