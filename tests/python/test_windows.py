@@ -81,6 +81,7 @@ def test_a_command_for_linux_says_so(name):
     assert "for Linux" in run.stderr
 
 
+@pytest.mark.skipif(sys.flags.no_site, reason="this interpreter reads no path files")
 def test_an_environment_is_enabled_and_disabled():
     assert command("status").returncode == 1
     assert command("enable").returncode == 0
