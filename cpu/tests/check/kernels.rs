@@ -1,11 +1,15 @@
 //! Programs with kernels.
 
 use std::ffi::c_void;
+use std::hint;
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use level_zero_sys as sys;
 
 use crate::gallery::Program;
+use crate::loops::accessible_pages;
+use crate::programs;
 use crate::runtime::{Runtime, call, must};
 
 pub const PROGRAMS: &[Program] = &[
@@ -45,6 +49,16 @@ pub const PROGRAMS: &[Program] = &[
         host_reads_what_a_kernel_wrote,
     ),
     ("correct_kernels", &[], correct_kernels),
+    (
+        "a_kernel_that_is_alone_opens_its_memory",
+        &[],
+        a_kernel_that_is_alone_opens_its_memory,
+    ),
+    (
+        "a_kernel_behind_another_leaves_its_memory_closed",
+        &[],
+        a_kernel_behind_another_leaves_its_memory_closed,
+    ),
 ];
 
 /// Whether kernels can run here.
@@ -62,7 +76,7 @@ pub struct Setup {
 
 impl Setup {
     pub fn new(in_order: bool) -> Self {
-        Self::of(&super::programs::module(), "constant", in_order)
+        Self::of(&programs::module(), "constant", in_order)
     }
 
     /// With another kernel.
@@ -218,4 +232,51 @@ fn correct_kernels() {
     }
     setup.free(device);
     setup.free(shared.as_mut_ptr().cast());
+}
+
+/// Launches the kernel `meet`, and calls `meanwhile` while it is executed. Its memory is none of Level Zero's, so that the host may
+/// access it.
+fn beside(setup: &Setup, meanwhile: impl FnOnce()) {
+    let met = [const { AtomicU32::new(0) }; 2];
+    setup.launch(met.as_ptr().cast_mut().cast(), 1);
+    while met[0].load(Ordering::Acquire) == 0 {
+        hint::spin_loop();
+    }
+    meanwhile();
+    met[1].store(1, Ordering::Release);
+    setup.synchronize();
+}
+
+/// How many pages of device memory are open.
+fn open_pages(memory: *mut c_void) -> usize {
+    accessible_pages(memory as usize..memory as usize + 4096)
+}
+
+/// The memory is an argument that the kernel does not use, so no access opens it.
+fn a_kernel_that_is_alone_opens_its_memory() {
+    let mut p = programs::Program::new();
+    let parameters = [p.global; 2];
+    programs::meet(&mut p, &parameters);
+    let setup = Setup::of(&p.bytes(), "meet", true);
+    let memory = setup.device(4096);
+    let code = setup.runtime.set(setup.kernel, 1, memory);
+    assert_eq!(code, sys::ZE_RESULT_SUCCESS);
+    beside(&setup, || assert_eq!(open_pages(memory), 1));
+    assert_eq!(open_pages(memory), 0);
+    setup.free(memory);
+}
+
+fn a_kernel_behind_another_leaves_its_memory_closed() {
+    let (setup, other) = (
+        Setup::of(&programs::module(), "meet", true),
+        Setup::new(true),
+    );
+    let memory = other.device(4096);
+    beside(&setup, || {
+        other.launch(memory, 1024);
+        assert_eq!(open_pages(memory), 0);
+    });
+    other.synchronize();
+    assert_eq!(open_pages(memory), 0);
+    other.free(memory);
 }

@@ -128,7 +128,7 @@ fn leaves_pages_open() {
 }
 
 /// How many pages of a range are accessible.
-fn accessible_pages(range: Range<usize>) -> usize {
+pub fn accessible_pages(range: Range<usize>) -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let accessible = maps.lines().filter_map(|line| {
         let (addresses, rest) = line.split_once(' ')?;

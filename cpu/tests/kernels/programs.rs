@@ -188,15 +188,17 @@ pub fn module() -> Vec<u8> {
     p.b.execution_mode(kernel, ExecutionMode::LocalSize, [8, 1, 1]);
 
     work(&mut p, int, long, global);
-    meet(&mut p, int, long, global);
+    meet(&mut p, &[global]);
     p.bytes()
 }
 
-fn meet(p: &mut Program, int: Word, long: Word, global: Word) {
+/// `meet`, of whose parameters it uses the first.
+pub fn meet(p: &mut Program, parameters: &[Word]) {
+    let (int, long) = (p.int, p.long);
     let boolean = p.b.type_bool();
     let (unset, set) = (p.b.constant_bit32(int, 0), p.b.constant_bit32(int, 1));
     let (first, second) = (p.b.constant_bit64(long, 0), p.b.constant_bit64(long, 1));
-    let (_, arguments) = p.kernel("meet", &[global]);
+    let (_, arguments) = p.kernel("meet", parameters);
     let (head, end) = (p.b.id(), p.b.id());
     let (ours, theirs) = (p.at(arguments[0], first), p.at(arguments[0], second));
     let volatile = Some(MemoryAccess::VOLATILE);
