@@ -239,12 +239,14 @@ fn this_thread() -> Thread {
     }
 }
 
-/// The calling thread by Rust's name; its system's number is not known.
-#[cfg(not(target_os = "linux"))]
+/// The calling thread, by the system's number and Rust's name.
+#[cfg(windows)]
 fn this_thread() -> Thread {
     let thread = std::thread::current();
+    // SAFETY: any thread may ask for its number.
+    let id = unsafe { windows_sys::Win32::System::Threading::GetCurrentThreadId() };
     Thread {
-        id: 0,
+        id: u64::from(id),
         name: thread.name().unwrap_or_default().to_owned(),
     }
 }
