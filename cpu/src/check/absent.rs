@@ -74,6 +74,11 @@ pub fn know(_: Properties) -> Option<Arc<Watch>> {
     None
 }
 
+/// The pages of a freed allocation: there is no quarantine.
+pub fn exhume(_: impl FnOnce(&Properties) -> bool) -> Option<Box<dyn Any + Send + Sync>> {
+    None
+}
+
 /// An allocation that was watched is gone.
 pub fn bury(_: &Arc<Watch>, _: Box<dyn Any + Send + Sync>) {}
 

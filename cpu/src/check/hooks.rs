@@ -16,6 +16,7 @@ use super::{commands, fault, poison, repeats, report, settings, table, threads};
 pub const GUARD: usize = 64 << 10;
 
 pub use super::commands::{host_signals, submit, waited_for_signal, waited_for_stream};
+pub use super::table::exhume;
 
 /// Watches a new allocation, whose pages are all inaccessible.
 /// `None` if the system does not open them.
@@ -133,8 +134,8 @@ pub fn kernel_begins() {
     }
 }
 
-/// The kernel in flight is about to access these places. Its first accesses do not fault then. While several are in flight, each of
-/// which waits for those before it, only their first accesses tell when.
+/// A kernel in flight is about to access these places: they are opened now, which saves the faults of its first accesses. Of several
+/// kernels, of which one follows another, only the accesses tell when they begin.
 pub fn kernel_accesses(places: impl Iterator<Item = usize>) {
     if is_on() && threads::is_one_kernel() {
         places

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use zeusm_process::{AtFork, ForkLock};
 
+use super::properties::Properties;
 use super::watch::{self, Watch};
 
-/// As many freed allocations are kept; they take addresses and a few kilobytes for their stacks.
-const MOST_BURIED: usize = 4096;
+/// As many freed allocations are kept, which take addresses and a little memory, and one more, whose pages a new allocation may get.
+const MOST_BURIED: usize = 4096 + 1;
 /// As many bytes of addresses of freed allocations are kept.
 const MOST_BYTES: usize = 1 << 40;
 
@@ -70,6 +71,19 @@ pub fn bury(watch: Arc<Watch>, owner: Box<dyn Any + Send + Sync>) -> Option<usiz
     // Unmaps the pages.
     drop(gone);
     damaged
+}
+
+/// Ends the quarantine of the allocation that has been there longest, if it is full and that one `fits`. Returns the owner of its
+/// pages, which are inaccessible, as they are unless an access that was reported has left one open.
+pub fn exhume(fits: impl FnOnce(&Properties) -> bool) -> Option<Box<dyn Any + Send + Sync>> {
+    let mut table = TABLE.lock();
+    let is_full = table.buried.len() == MOST_BURIED;
+    let ends = |oldest: &Watch| is_full && fits(oldest) && !oldest.is_left();
+    let oldest = table.buried.pop_front_if(|(oldest, _)| ends(oldest));
+    let (oldest, owner) = oldest?;
+    table.bytes -= oldest.whole.len();
+    table.watches.remove(&oldest.whole.start);
+    Some(owner)
 }
 
 /// Closes what kernels have opened by following pointers, as none is in flight any more.

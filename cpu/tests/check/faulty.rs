@@ -46,6 +46,11 @@ pub const PROGRAMS: &[Program] = &[
         &["out-of-bounds"],
         host_writes_one_byte_before,
     ),
+    (
+        "host_reads_in_pages_of_freed_memory",
+        &["host-access", "use-after-free"],
+        host_reads_in_pages_of_freed_memory,
+    ),
     ("copy_is_too_long", &["out-of-bounds"], copy_is_too_long),
     ("fill_is_too_long", &["out-of-bounds"], fill_is_too_long),
     ("copy_begins_behind", &["out-of-bounds"], copy_begins_behind),
@@ -179,6 +184,21 @@ fn host_reads_large_device_memory() {
     let context = Context::new();
     let memory = context.alloc(Kind::Device, 16 * MIB);
     read(memory, 9 * MIB as isize);
+    context.free(memory);
+}
+
+/// A quarantine that is full gives up the pages of the oldest, which any kind of memory may get, and no others.
+fn host_reads_in_pages_of_freed_memory() {
+    let context = Context::new();
+    let freed: Vec<_> = (0..4097).map(|_| freed(&context, Kind::Shared)).collect();
+    let memory = context.alloc(Kind::Device, 1000);
+    assert_eq!(memory, freed[0]);
+    read(memory, 0);
+    read(freed[1], 0);
+    context.free(memory);
+    let memory = context.alloc(Kind::Host, 1000);
+    assert_eq!(memory, freed[1]);
+    write(memory, 0);
     context.free(memory);
 }
 

@@ -235,11 +235,19 @@ impl Drop for Backing {
             // They, and so their arena, are never used again.
             (Some(Owner::Arena(suballocation)), _) if is_shared => mem::forget(suballocation),
             // The checker has a quarantine.
-            (Some(Owner::Mapping(mapping)), Some(watch)) => check::bury(watch, Box::new(mapping)),
+            (Some(Owner::Mapping(mapping)), Some(watch)) if was_in_file => {
+                check::bury(watch, Box::new(mapping));
+            }
+            (Some(Owner::Mapping(mapping)), Some(watch)) => {
+                check::bury(watch, Box::new(Private(mapping)));
+            }
             _ => {}
         }
     }
 }
+
+/// The mapping of a freed allocation of this process alone, which the checker may hand out again.
+struct Private(Mapping);
 
 /// Memory for the checker: an inaccessible mapping for `size` bytes aligned to `alignment`, with the range of their pages in it and their offset in the first
 /// of these: they end as close to the end of their pages as the alignment permits. `None` when there are none.
@@ -249,6 +257,15 @@ fn guarded(size: usize, alignment: usize) -> Option<(Mapping, Range<usize>, usiz
     let length = size.checked_next_multiple_of(PAGE)?;
     let whole = length.checked_add(before)?.checked_add(GUARD)?;
     let offset = (length - size) / alignment * alignment;
-    let mapping = Mapping::closed(whole, alignment)?;
+    let fits = |it: &Properties| {
+        let is_aligned = it.whole.start.is_multiple_of(alignment);
+        is_aligned && (it.whole.len(), it.pages.len()) == (whole, length)
+    };
+    // Saves system calls, and the memory of small ones.
+    let again = check::exhume(fits).and_then(|owner| owner.downcast::<Private>().ok());
+    let mapping = match again {
+        Some(pages) => pages.0,
+        None => Mapping::closed(whole, alignment)?,
+    };
     Some((mapping, before..before + length, offset))
 }
