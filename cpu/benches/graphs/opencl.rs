@@ -28,21 +28,24 @@ unsafe fn function<T: Copy>(library: &Library, name: &str) -> T {
     *unsafe { library.get(name) }.unwrap()
 }
 
-/// The kernel `increase` with its arguments, and a queue.
+/// Launches of the kernel `increase`, and a queue.
 pub struct Launches {
     queue: cl::cl_command_queue,
-    kernel: cl::cl_kernel,
+    /// The kernel object of each launch, which has its arguments.
+    kernels: Vec<cl::cl_kernel>,
     items: usize,
     enqueue: of::clEnqueueNDRangeKernel_t,
     release: of::clReleaseEvent_t,
+    flush: of::clFlush_t,
     finish: of::clFinish_t,
     /// Whether each launch has an event, with times.
     has_events: bool,
 }
 
 impl Launches {
-    /// Of the kernel `increase` of a module, on `memory`, in groups of 16.
-    pub fn new(module: &[u8], memory: &[u32], has_events: bool) -> Self {
+    /// So many of the kernel `increase` of a module, on `memory`, in groups of 16. As those of a graph, each has a kernel object of its
+    /// own and an event with times, or all have one kernel object, and no events.
+    pub fn new(count: u32, module: &[u8], memory: &[u32], has_events: bool) -> Self {
         let path = env::var_os("ZEUSM_OPENCL_LIBRARY").expect("the path of an OpenCL runtime");
         // SAFETY: the runtime has opened it, so that it is loaded.
         let library = Box::leak(Box::new(unsafe { Library::new(path) }.unwrap()));
@@ -79,24 +82,30 @@ impl Launches {
                 call!(library, clSetKernelArg: clSetKernelArg_t(kernel, index, size, value.cast()));
             assert_eq!(code, cl::CL_SUCCESS);
         }
+        let kernels = (0..count).map(|_| match has_events {
+            true => call!(library, clCloneKernel: clCloneKernel_t(kernel, &raw mut code)),
+            false => kernel,
+        });
+        let kernels = kernels.collect();
         // SAFETY: opencl-sys gives the functions these types.
         unsafe {
             Self {
                 queue,
-                kernel,
+                kernels,
                 items: memory.len(),
                 enqueue: function(library, "clEnqueueNDRangeKernel"),
                 release: function(library, "clReleaseEvent"),
+                flush: function(library, "clFlush"),
                 finish: function(library, "clFinish"),
                 has_events,
             }
         }
     }
 
-    /// Enqueues so many of them, and waits.
-    pub fn run(&self, count: u32) {
+    /// Enqueues them, and waits.
+    pub fn run(&self) {
         let (offset, group) = (0, 16_usize);
-        for _ in 0..count {
+        for kernel in &self.kernels {
             let mut event = ptr::null_mut();
             let place = if self.has_events {
                 &raw mut event
@@ -107,7 +116,7 @@ impl Launches {
             let code = unsafe {
                 self.enqueue.unwrap()(
                     self.queue,
-                    self.kernel,
+                    *kernel,
                     1,
                     &raw const offset,
                     &raw const self.items,
@@ -122,6 +131,10 @@ impl Launches {
                 // SAFETY: the enqueue has made it.
                 unsafe { self.release.unwrap()(event) };
             }
+        }
+        if self.has_events {
+            // SAFETY: the queue is alive.
+            assert_eq!(unsafe { self.flush.unwrap()(self.queue) }, cl::CL_SUCCESS);
         }
         // SAFETY: the queue is alive.
         assert_eq!(unsafe { self.finish.unwrap()(self.queue) }, cl::CL_SUCCESS);
