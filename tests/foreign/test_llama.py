@@ -2,6 +2,9 @@
 
 import contextlib
 import ctypes
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import cyllama
@@ -201,14 +204,17 @@ def attend(rows, length):
     )
 
 
-@pytest.mark.parametrize(("rows", "length"), [(1, 64), (7, 64), (7, 256), (40, 256)])
+@pytest.mark.parametrize(("rows", "length"), [(1, 64), (1, 256), (7, 64), (7, 256), (40, 256)])
 def test_flash_attention(rows, length):
     attend(rows, length)
 
 
-@pytest.mark.xfail(strict=True, reason="docs/limits.md: a barrier of the sub-group has no effect")
-def test_flash_attention_of_one_row():
-    attend(1, 256)
+def test_norms_without_optimisation_are_wrong():
+    tests = [f"{__file__}::test_rows[norm-{length}]" for length in LENGTHS[:4]]
+    variables = os.environ | {"SYCL_PROGRAM_COMPILE_OPTIONS": "-ze-opt-disable"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:dash", *tests]
+    run = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600)
+    assert f"{len(tests)} failed" in run.stdout
 
 
 @pytest.mark.xfail(

@@ -71,7 +71,9 @@ class Rust:
 class Pytest:
     """Files of pytest, below a folder of the project, in an environment."""
 
-    OPTIONS = ("-m", "pytest", "-p", "reported", "-p", "no:cacheprovider", "-q", "--tb=short")
+    # zeusm as a plugin: its runtime is there before SYCL lists its devices.
+    PLUGINS = ("-p", "zeusm", "-p", "reported", "-p", "no:cacheprovider")
+    OPTIONS = ("-m", "pytest", *PLUGINS, "-q", "--tb=short")
 
     def __init__(self, environment, folder, files, **variables):
         self.environment, self.files = PROJECT / environment, [f"{folder}/{file}" for file in files]

@@ -1,9 +1,6 @@
 """Commands in the Debian root that has PoCL, with this project and its Python in it (root)."""
 
-import os
 import subprocess
-import sys
-import sysconfig
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -12,10 +9,13 @@ OPENCL = "/usr/lib/x86_64-linux-gnu/libOpenCL.so.1"
 
 
 def python_files():
-    """The interpreter behind the environments, and its libraries; of the system's those that the root has of no other version."""
-    if sys.base_prefix != "/usr":
-        return [sys.base_prefix]
-    return [os.path.realpath(sys.executable), sysconfig.get_path("stdlib")]
+    """The interpreters behind the environments, and their libraries; of the system's those that the root has of no other version."""
+    files = set()
+    for command in PROJECT.glob(".venv*/bin/python"):
+        python = command.resolve(strict=True)
+        prefix = python.parents[1]
+        files |= {python, prefix / "lib" / python.name} if prefix == Path("/usr") else {prefix}
+    return sorted(files)
 
 
 class Root:

@@ -43,8 +43,9 @@ static COMPILER: Local<Mutex<Option<Compiler>>> = Local::new();
 ///
 /// # Errors
 /// See [`Failure`].
-pub fn compile(job: &Job, what: &str) -> Outcome {
-    execute(Task::Build(job.clone()), what)
+pub fn compile(job: &Job, what: &str, is_right_without_optimisation: bool) -> Outcome {
+    let task = Task::Build(job.clone());
+    execute(task, what, is_right_without_optimisation)
 }
 
 /// Translates OpenCL C to SPIR-V, with OpenCL's build options.
@@ -53,14 +54,14 @@ pub fn compile(job: &Job, what: &str) -> Outcome {
 /// See [`Failure`].
 pub fn translate(source: &str, options: &str) -> Outcome {
     let task = Task::Translate(source.to_owned(), options.to_owned());
-    execute(task, "a program in OpenCL C")
+    execute(task, "a program in OpenCL C", true)
 }
 
 /// Has the process do a task; one at a time.
 ///
 /// A compiler that has died between two tasks is replaced. One that dies in a task is replaced once: it may have been killed, or
 /// an optimisation may have crashed or not have ended, which the second attempt goes without.
-fn execute(mut task: Task, what: &str) -> Outcome {
+fn execute(mut task: Task, what: &str, is_right_without_optimisation: bool) -> Outcome {
     let mut place = COMPILER.get_or_default().lock();
     let mut failure =
         Failure::Unavailable("the compiling process ends as soon as it starts".to_owned());
@@ -90,7 +91,9 @@ fn execute(mut task: Task, what: &str) -> Outcome {
             let words = status.map_or("no exit status".to_owned(), |status| status.to_string());
             failure = Failure::Crashed(format!("{words}\n{output}").trim_end().to_owned());
             let is_killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
-            if !is_killed {
+            if !is_killed && !is_right_without_optimisation {
+                break;
+            } else if !is_killed {
                 without_optimisation(&mut task);
             }
         }

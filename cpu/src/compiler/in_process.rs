@@ -14,6 +14,6 @@ use message::{Outcome, Task};
 ///
 /// # Errors
 /// See [`Failure`].
-pub fn compile(job: &Job, _what: &str) -> Outcome {
+pub fn compile(job: &Job, _what: &str, _is_right_without_optimisation: bool) -> Outcome {
     execute(&Task::Build(job.clone()))
 }

@@ -24,7 +24,9 @@ pub enum Failure {
     #[error("{0}")]
     Refused(String),
     /// The compiler crashed.
-    #[error("the compiler did not survive this module: {0}")]
+    #[error(
+        "the compiler did not survive this module, or reached its limit, ZEUSM_COMPILER_SECONDS: {0}"
+    )]
     Crashed(String),
     /// The program did not wait for it.
     #[error("Ctrl-C ended the wait for the build of a module")]

@@ -11,9 +11,9 @@ use super::limit::read_limit;
 use super::message::Task;
 use super::protocol::{receive, send};
 
-/// The default limit of processor time for a module in seconds, far more than any valid module needs.
+/// The default limit of processor time for a module in seconds. Those of ggml need one for each KiB on a busy machine.
 fn seconds(task: &Task) -> u32 {
-    60 + u32::try_from(size(task) >> 10).unwrap_or(u32::MAX / 2)
+    60 + u32::try_from(size(task) >> 8).unwrap_or(u32::MAX / 2)
 }
 
 /// How much there is to compile, in bytes.

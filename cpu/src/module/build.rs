@@ -70,7 +70,8 @@ impl Module {
         let (program, binary) = match found {
             Some(found) => found,
             None => {
-                let binary = compile(&units, &described(&kernels))?;
+                let is_right_without_optimisation = !kernels.iter().any(relies_on_sub_groups);
+                let binary = compile(&units, &described(&kernels), is_right_without_optimisation)?;
                 let program = load(&binary)?;
                 if let Some(kept) = kept {
                     kept.write(&binary);
@@ -100,6 +101,11 @@ impl Module {
             kernels: named.collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// Whether the kernel may be wrong without optimisation, as all of ggml's with sub-groups are.
+fn relies_on_sub_groups(kernel: &spirv::Kernel) -> bool {
+    kernel.required_sub_group_size.is_some()
 }
 
 /// Loads the device's own code.

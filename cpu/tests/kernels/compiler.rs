@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::closed::{CONTENT, close_all, program_file};
 use super::forks::in_child;
 use super::process::alone_with;
-use super::programs::module;
+use super::programs::{lanes, module};
 use super::runtime::{Runtime, call, must};
 
 /// Names the processes of one test: a compiler has the variables of its program.
@@ -314,6 +314,27 @@ fn exceeds_the_time_limit_once() {
     build(&runtime);
     sender.join().unwrap();
     assert!(!compilers().contains(&compiler));
+}
+
+/// Without optimisation kernels with sub-groups may be wrong.
+#[test]
+fn a_kernel_that_names_a_size_of_sub_groups_is_built_with_optimisation_or_not_at_all() {
+    alone("exceeds_the_time_limit_with_sub_groups");
+}
+
+#[test]
+#[ignore = "run by the test before, with one compiler"]
+fn exceeds_the_time_limit_with_sub_groups() {
+    let Some(runtime) = Runtime::with_compiler() else {
+        return;
+    };
+    let (_, sender) = signal_at_work(Signal::PROF);
+    let (_, log) = runtime.build(&lanes(), &[]).unwrap_err();
+    sender.join().unwrap();
+    let reason = ["SIGPROF", "ZEUSM_COMPILER_SECONDS"];
+    assert!(reason.iter().all(|word| log.contains(word)), "{log}");
+    let module = runtime.build(&lanes(), &[]).unwrap();
+    must!(runtime, zeModuleDestroy(module));
 }
 
 /// The signal of the time limit arrives, and is reported, in a program that ignores it and its children.

@@ -296,6 +296,22 @@ pub fn empty() -> Vec<u8> {
         .collect()
 }
 
+/// A kernel `lanes(x)`: `x[i] = i`, whose sub-groups have 16 work-items.
+pub fn lanes() -> Vec<u8> {
+    let mut program = Program::new();
+    program.b.capability(Capability::SubgroupDispatch);
+    let (kernel, parameters) = program.kernel("lanes", &[program.global]);
+    program
+        .b
+        .execution_mode(kernel, ExecutionMode::SubgroupSize, [16]);
+    let index = program.index();
+    let address = program.at(parameters[0], index);
+    let value = program.b.u_convert(program.int, None, index).unwrap();
+    program.store(address, value);
+    program.end();
+    program.bytes()
+}
+
 /// A kernel `call(function, x)`: `x[0]` = the value of `function(x[0])`, a function's address; an exported function
 /// `increment`, which no kernel refers to; and an exported variable `counter`.
 pub fn function_pointers() -> Vec<u8> {
