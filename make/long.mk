@@ -61,15 +61,13 @@ VENV_JAX := .venv-jax
 $(VENV_JAX)/.requirements: PYTHON := $(JAX_PYTHON)
 $(VENV_JAX)/.requirements: requirements/venv-jax.txt
 .PHONY: test-jax
-test-jax: $(VENV_JAX)/.requirements dist/abi3/.built ## JAX with Intel's plugin on the CPU runtime, beside JAX's own CPU device (3.5 GB of packages)
-	$(VENV_JAX)/bin/pip install -q --no-deps --force-reinstall dist/abi3/*.whl
+test-jax: $(VENV_JAX)/.zeusm ## JAX with Intel's plugin on the CPU runtime, beside JAX's own CPU device (3.5 GB of packages)
 	$(VENV_JAX)/bin/python $(PYTEST_LONG) tests/jax
 
 VENV_TORCH := .venv-torch
 $(VENV_TORCH)/.requirements: requirements/venv-torch.txt
 .PHONY: test-torch
-test-torch: $(VENV_TORCH)/.requirements dist/abi3/.built ## PyTorch's tensors over zeusm's arrays (5 GB of packages)
-	$(VENV_TORCH)/bin/pip install -q --no-deps --force-reinstall dist/abi3/*.whl
+test-torch: $(VENV_TORCH)/.zeusm ## PyTorch's tensors over zeusm's arrays (5 GB of packages)
 	$(VENV_TORCH)/bin/python $(PYTEST) tests/torch
 
 VENV_MPI := .venv-mpi
@@ -85,10 +83,13 @@ $(VENV_LLAMA)/.requirements: PYTHON := $(JAX_PYTHON)
 $(VENV_LLAMA)/.requirements: requirements/venv-llama.txt
 VENV_OPEN3D := .venv-open3d
 $(VENV_OPEN3D)/.requirements: requirements/venv-open3d.txt
+# Their Python may be another one.
+$(VENV_JAX)/.zeusm $(VENV_LLAMA)/.zeusm $(VENV_TORCH)/.zeusm: %/.zeusm: %/.requirements dist/abi3/.built
+	$*/bin/pip install -q --no-deps --force-reinstall dist/abi3/*.whl
+	@touch $@
 FOREIGN = LD_LIBRARY_PATH=$(CURDIR)/$(1)/lib $(1)/bin/python -m zeusm run $(1)/bin/python $(PYTEST_LONG) -p no:dash tests/foreign
 .PHONY: test-llama test-open3d test-pyzes test-umf
-test-llama: $(VENV_LLAMA)/.requirements dist/abi3/.built ## llama.cpp's SYCL backend: ggml's operations and a small model beside its CPU backend (2.7 GB of packages)
-	$(VENV_LLAMA)/bin/pip install -q --no-deps --force-reinstall dist/abi3/*.whl
+test-llama: $(VENV_LLAMA)/.zeusm ## llama.cpp's SYCL backend: ggml's operations and a small model beside its CPU backend (2.7 GB of packages)
 	$(call FOREIGN,$(VENV_LLAMA))/test_llama.py
 
 test-open3d: $(VENV_OPEN3D)/.zeusm ## Open3D's tensors and point clouds on SYCL beside its CPU device (2.9 GB of packages)

@@ -20,6 +20,9 @@ def pytest_runtest_logreport(report):
         results[report.nodeid] = "passed"
     if report.outcome != "passed":
         results[report.nodeid] = report.outcome
+    # Here, too, as a later test may end the process before pytest's own report.
+    if report.failed:
+        write("\n".join(report.longreprtext.splitlines()[-20:]))
 
 
 def pytest_runtest_logfinish(nodeid):
