@@ -206,7 +206,9 @@ def traced():
     return {trace.size: trace.traceback[0].lineno for trace in snapshot.traces}
 
 def lies_on_host(memory):
-    # The driver migrates shared memory to a device with memory of its own, and such memory is not exported.
+    # The driver migrates shared memory to a device with memory of its own, and such memory is not exported. No memory is on Windows.
+    if not zm.IPCMemoryHandle.is_available():
+        return True
     try:
         memory.ipc_handle()
     except zm.IPCError as error:

@@ -67,7 +67,9 @@ def opens_own():
 
 @functools.cache
 def is_exported(kind):
-    """Whether memory of this kind can be exported: not shared memory that the driver migrates."""
+    """Whether memory of this kind can be exported: not shared memory that the driver migrates, and none on Windows."""
+    if not zm.IPCMemoryHandle.is_available():
+        return False
     try:
         CLASSES[kind](1).ipc_handle()
     except zm.IPCError as error:
