@@ -5,7 +5,6 @@ $(POCL_ROOT)/.complete: tools/debian_root.sh
 
 # POCL_AREAS='kernels tables' runs a part. With WHOLE=1 tests run, too, that are known to be too much work.
 POCL_AREAS ?=
-POCL_ALSO := jax llama
 .PHONY: test-pocl
-test-pocl: build venvs $(patsubst %,.venv-%/.zeusm,$(if $(POCL_AREAS),$(filter $(POCL_ALSO),$(POCL_AREAS)),$(POCL_ALSO))) $(POCL_ROOT)/.complete ## Kernels of the Rust tests, of dpnp, numba-dpex, JAX and llama.cpp over PoCL, a second OpenCL runtime, compared with a committed list (root; hours)
+test-pocl: build venvs $(if $(filter jax,$(or $(POCL_AREAS),jax)),$(VENV_JAX)/.zeusm) $(POCL_ROOT)/.complete ## Kernels of the Rust tests, of dpnp, numba-dpex and JAX over PoCL, a second OpenCL runtime, compared with a committed list (root; hours)
 	$(PYTHON) tests/pocl $(POCL_ROOT) --output $(TARGET)/pocl $(if $(POCL_AREAS),--areas $(POCL_AREAS)) $(if $(WHOLE),--whole)

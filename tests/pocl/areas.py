@@ -5,14 +5,12 @@ from programs import Pytest, Rust
 from root import PROJECT
 
 NUMBA_DPEX = {"LD_LIBRARY_PATH": PROJECT / ".venv-numba-dpex/lib"}
-LLAMA = {"LD_LIBRARY_PATH": PROJECT / ".venv-llama/lib"}
 
 AREAS = {
     "kernels": Rust("kernels"),
     "tables": Pytest(".venv", "tests/python", ["test_kernel_tables.py"]),
     "numba-dpex": Pytest(".venv-numba-dpex", "tests/python", ["test_numba_dpex.py"], **NUMBA_DPEX),
     "jax": Pytest(".venv-jax", "tests/jax", ["test_jax.py"]),
-    "llama": Pytest(".venv-llama", "tests/foreign", ["test_llama.py"], **LLAMA),
     "compared-dpnp": Compared(".venv", "of_dpnp"),
     "compared-numba-dpex": Compared(".venv-numba-dpex", "of_numba_dpex", **NUMBA_DPEX),
 }
