@@ -55,10 +55,9 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = openat(CWD, path, flags, Mode::empty())?;
         let about = fstat(&folder)?;
-        let others = Mode::WGRP | Mode::WOTH;
         if !is_own(&about) {
             Err(io::Error::other("it belongs to another user"))
-        } else if Mode::from_raw_mode(about.st_mode).intersects(others) {
+        } else if others_can_write(&about) {
             Err(io::Error::other("other users can write to it"))
         } else {
             Ok(Self { folder, limit })
@@ -71,7 +70,8 @@ impl Folder {
         let file = openat(&self.folder, full(name), flags, Mode::empty()).ok()?;
         let about = fstat(&file).ok()?;
         let is_file = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
-        if !is_file || !is_own(&about) || size(&about) > self.limit {
+        let is_safe = is_file && is_own(&about) && !others_can_write(&about);
+        if !is_safe || size(&about) > self.limit {
             return None;
         }
         let mut file = File::from(file);
@@ -172,6 +172,10 @@ fn full(name: &str) -> String {
 
 fn is_own(about: &Stat) -> bool {
     about.st_uid == geteuid().as_raw()
+}
+
+fn others_can_write(about: &Stat) -> bool {
+    Mode::from_raw_mode(about.st_mode).intersects(Mode::WGRP | Mode::WOTH)
 }
 
 fn size(about: &Stat) -> u64 {

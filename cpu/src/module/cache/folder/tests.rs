@@ -53,8 +53,12 @@ fn a_folder_that_others_may_have_written_to_is_not_used() {
     }
     fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
     let folder = Folder::open(&path, 100).unwrap();
+    folder.write("a", &[0]);
+    for (mode, is_used) in [(0o620, false), (0o602, false), (0o644, true)] {
+        fs::set_permissions(path.join(full("a")), Permissions::from_mode(mode)).unwrap();
+        assert_eq!(folder.read("a").is_some(), is_used, "{mode:o}");
+    }
     if geteuid().is_root() {
-        folder.write("a", &[0]);
         chown(path.join(full("a")), Some(1), None).unwrap();
         assert_eq!(folder.read("a"), None);
         chown(&path, Some(1), None).unwrap();
