@@ -21,7 +21,7 @@ use crate::system::{library, processor};
 /// The place of one module's code.
 pub struct Entry {
     folder: Folder,
-    name: String,
+    name: u64,
     /// All that the code depends on. The file begins with it, so the name need not be unique.
     key: Vec<u8>,
 }
@@ -38,13 +38,13 @@ impl Entry {
         let key = postcard::to_allocvec(&(maker, job)).ok()?;
         let mut hasher = DefaultHasher::new();
         hasher.write(&key);
-        let name = format!("{:016x}", hasher.finish());
+        let name = hasher.finish();
         Some(Self { folder, name, key })
     }
 
     /// The code, if it is there and whole.
     pub fn read(&self) -> Option<Vec<u8>> {
-        let bytes = self.folder.read(&self.name)?;
+        let bytes = self.folder.read(self.name)?;
         let code = unseal(&bytes).ok()?.strip_prefix(&*self.key)?;
         Some(code.to_vec())
     }
@@ -52,7 +52,7 @@ impl Entry {
     /// Keeps the code for later processes, if the system lets it.
     pub fn write(&self, code: &[u8]) {
         self.folder
-            .write(&self.name, &seal(&[&*self.key, code].concat()));
+            .write(self.name, &seal(&[&*self.key, code].concat()));
     }
 }
 

@@ -74,8 +74,8 @@ fn a_file_with_another_key_or_another_byte_is_ignored_and_replaced() {
     entry(&path, &maker(), &two).write(b"other code");
     let others = entry(&path, &maker(), &two).name;
     let place = entry(&path, &maker(), &one);
-    let file = path.join(format!("{}.zeusm", place.name));
-    fs::rename(path.join(format!("{others}.zeusm")), &file).unwrap();
+    let file = path.join(format!("{:016x}.zeusm", place.name));
+    fs::rename(path.join(format!("{others:016x}.zeusm")), &file).unwrap();
     assert_eq!(place.read(), None);
     place.write(b"code");
     let whole = fs::read(&file).unwrap();
