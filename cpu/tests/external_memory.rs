@@ -308,3 +308,43 @@ fn memory_of_the_program_is_host_memory_where_it_is() {
     let shared = allocate(&context, Kind::Shared, PAGE, &program_desc(pages, PAGE));
     assert_eq!(shared, Err(INVALID));
 }
+
+/// Pages that the device could not write to are taken only where it does not write.
+#[test]
+fn read_only_pages_are_taken_to_be_read_and_no_others() {
+    if !common::direct() {
+        return;
+    }
+    const PAGE: usize = 4096;
+    let context = Context::new();
+    let (flags, none) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, ptr::null_mut());
+    let both = libc::PROT_READ | libc::PROT_WRITE;
+    let pages = unsafe { libc::mmap(none, 2 * PAGE, both, flags, -1, 0) };
+    assert_ne!(pages, libc::MAP_FAILED);
+    let second = unsafe { pages.byte_add(PAGE) };
+    let take = |flags| {
+        let next = program_desc(pages, 2 * PAGE);
+        let mut desc = common::host_desc();
+        (desc.pNext, desc.flags) = (ptr::from_ref(&next).cast(), flags);
+        let mut memory = ptr::null_mut();
+        let (desc, to) = (&raw const desc, &raw mut memory);
+        let code = ze!(zeMemAllocHost(context.0, desc, 2 * PAGE, 0, to));
+        if code == OK {
+            context.free(memory);
+        }
+        code
+    };
+    let read_only = extensions::ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY;
+    for (protection, plain, reading) in [
+        (both, OK, OK),
+        (libc::PROT_READ, INVALID, OK),
+        (libc::PROT_NONE, INVALID, INVALID),
+    ] {
+        assert_eq!(unsafe { libc::mprotect(second, PAGE, protection) }, 0);
+        let codes = (take(0), take(read_only));
+        assert_eq!(codes, (plain, reading), "{protection}");
+    }
+    assert_eq!(unsafe { libc::munmap(second, PAGE) }, 0);
+    assert_eq!((take(0), take(read_only)), (INVALID, INVALID));
+    assert_eq!(unsafe { libc::munmap(pages, PAGE) }, 0);
+}

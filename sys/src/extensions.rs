@@ -62,6 +62,8 @@ pub const ZE_MEMORY_TYPE_HOST_IMPORTED: ze_memory_type_t = ze_memory_type_t(4);
 
 /// Physical memory that belongs to no device (1.9).
 pub const ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST: u32 = 1 << 1;
+/// Host memory that devices only read (1.14).
+pub const ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY: u32 = 1 << 4;
 /// An IPC handle for this machine (1.15).
 pub const ZE_IPC_MEM_HANDLE_TYPE_FLAG_DEFAULT: u32 = 1 << 0;
 /// An IPC handle for other machines of a fabric (1.15).

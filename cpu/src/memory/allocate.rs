@@ -7,7 +7,7 @@ use std::sync::Arc;
 use level_zero_sys as sys;
 
 use super::allocation::{Allocation, Request, next_id};
-use super::backing::{Backing, Record, exports, is_mapped};
+use super::backing::{Backing, Record, exports, is_accessible};
 use super::share::Reserved;
 use super::{accounting, map};
 use crate::check::{self, Properties};
@@ -52,9 +52,10 @@ pub fn import_file(file: &File, request: &Request) -> Option<usize> {
 }
 
 /// Takes pages of the program, which it keeps mapped until they are freed, as the memory that `request` describes. Returns the
-/// address of the first byte, or `None` when a page is not mapped, or is one of an allocation.
-pub fn adopt(pages: Range<usize>, request: &Request) -> Option<usize> {
-    if !is_mapped(&pages) || map::overlaps(&pages) {
+/// address of the first byte, or `None` when a page cannot be read, or not be written to where that is asked for, or is one of an
+/// allocation.
+pub fn adopt(pages: Range<usize>, to_write: bool, request: &Request) -> Option<usize> {
+    if !is_accessible(&pages, to_write) || map::overlaps(&pages) {
         return None;
     }
     insert(Backing::of_program(pages), None, request, None)

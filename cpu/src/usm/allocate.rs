@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use level_zero_sys as sys;
 use level_zero_sys::extensions::{
+    ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY as READ_ONLY,
     ze_external_memmap_sysmem_ext_desc_t as SystemMemory,
     ze_relaxed_allocation_limits_ext_desc_t as RelaxedLimits,
 };
@@ -48,7 +49,8 @@ pub fn host(
     pointer: &mut *mut c_void,
 ) -> ZeResult {
     check_flags(desc.flags, HOST_FLAGS)?;
-    let (extras, kind) = (Extras::read(desc.chain())?, sys::ZE_MEMORY_TYPE_HOST);
+    let (mut extras, kind) = (Extras::read(desc.chain())?, sys::ZE_MEMORY_TYPE_HOST);
+    extras.read_only = desc.flags & READ_ONLY != 0;
     *pointer = allocate(&context, kind, size, alignment, &extras, None)?;
     Ok(())
 }
@@ -82,6 +84,8 @@ struct Extras {
     exports: bool,
     /// The descriptor of any file that can be mapped, which the memory is. The program may close it afterwards.
     imports: Option<i32>,
+    /// Whether devices only read it.
+    read_only: bool,
     /// The memory of the program that it is.
     adopts: Option<Range<usize>>,
 }
@@ -167,7 +171,7 @@ fn allocate(
     let address = match (extras.imports, &extras.adopts) {
         (Some(descriptor), None) => import(descriptor, &request).ok_or(invalid)?,
         (None, Some(pages)) if size == pages.len() && is_host => {
-            memory::adopt(pages.clone(), &request).ok_or(invalid)?
+            memory::adopt(pages.clone(), !extras.read_only, &request).ok_or(invalid)?
         }
         (_, Some(_)) => return Err(invalid),
         (None, None) => memory::allocate(&request).ok_or(exhausted)?,

@@ -28,7 +28,7 @@ pub use part::Part;
 pub use platform::error::ShareError;
 pub use platform::exports::Export;
 use platform::exports::InFiles;
-pub use platform::mapping::{Mapping, is_mapped};
+pub use platform::mapping::{Mapping, is_accessible};
 pub use platform::{can_be_exported, exports, has_memory_files};
 #[cfg(target_os = "linux")]
 pub use platform::{is_memory_file, memory_file, own_memory_file, reopen};

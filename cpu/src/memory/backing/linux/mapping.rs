@@ -6,9 +6,10 @@ use std::ops::Range;
 use std::ptr;
 
 use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, MremapFlags, MsyncFlags, ProtFlags, madvise, mmap,
-    mmap_anonymous, mprotect, mremap_fixed, msync, munmap,
+    Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap, mmap_anonymous,
+    mprotect, mremap_fixed, munmap,
 };
+use zeusm_process::maps;
 
 use crate::memory::backing::pages::Pages;
 use crate::system::PAGE;
@@ -163,10 +164,19 @@ impl Pages<'_> {
     }
 }
 
-/// Whether all pages are mapped, by whomever.
-pub fn is_mapped(pages: &Range<usize>) -> bool {
-    // SAFETY: this only asks.
-    unsafe { msync(pages.start as *mut _, pages.len(), MsyncFlags::ASYNC) }.is_ok()
+/// Whether all pages are mapped, by whomever, and may be read and, if asked for, written to.
+pub fn is_accessible(pages: &Range<usize>, to_write: bool) -> bool {
+    let end = maps::mappings()
+        .into_iter()
+        .filter(|it| it.is_readable && (it.is_writable || !to_write))
+        .fold(pages.start, |end, it| {
+            if it.range.contains(&end) {
+                it.range.end
+            } else {
+                end
+            }
+        });
+    end >= pages.end
 }
 
 /// Maps the beginning of `file` privately (copy on write) over `length` bytes at `address`.

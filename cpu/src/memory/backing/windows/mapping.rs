@@ -7,8 +7,9 @@ use std::ops::Range;
 use std::ptr;
 
 use windows_sys::Win32::System::Memory::{
-    MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, MEMORY_BASIC_INFORMATION, PAGE_NOACCESS, PAGE_READWRITE,
-    VirtualAlloc, VirtualFree, VirtualProtect, VirtualQuery,
+    MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, MEMORY_BASIC_INFORMATION, PAGE_EXECUTE_READ,
+    PAGE_EXECUTE_READWRITE, PAGE_EXECUTE_WRITECOPY, PAGE_NOACCESS, PAGE_READONLY, PAGE_READWRITE,
+    PAGE_WRITECOPY, VirtualAlloc, VirtualFree, VirtualProtect, VirtualQuery,
 };
 
 use crate::memory::backing::pages::Pages;
@@ -107,8 +108,19 @@ impl Pages<'_> {
     }
 }
 
-/// Whether all pages have memory, of whomever.
-pub fn is_mapped(pages: &Range<usize>) -> bool {
+/// What programs may read but not write to.
+const READ_ONLY: u32 = PAGE_READONLY | PAGE_EXECUTE_READ;
+/// What they may do both with.
+const WRITABLE: u32 =
+    PAGE_READWRITE | PAGE_WRITECOPY | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY;
+
+/// Whether all pages have memory, of whomever, and may be read and, if asked for, written to.
+pub fn is_accessible(pages: &Range<usize>, to_write: bool) -> bool {
+    let enough = if to_write {
+        WRITABLE
+    } else {
+        WRITABLE | READ_ONLY
+    };
     let mut address = pages.start;
     while address < pages.end {
         let mut about = MaybeUninit::<MEMORY_BASIC_INFORMATION>::zeroed();
@@ -119,7 +131,7 @@ pub fn is_mapped(pages: &Range<usize>) -> bool {
             (written != 0).then(|| about.assume_init())
         };
         match about {
-            Some(about) if about.State == MEM_COMMIT => {
+            Some(about) if about.State == MEM_COMMIT && about.Protect & enough != 0 => {
                 address = about.BaseAddress.addr() + about.RegionSize;
             }
             _ => return false,
@@ -139,20 +151,23 @@ mod tests {
             let mapping = Mapping::anonymous(length, alignment).unwrap();
             assert!(mapping.address.is_multiple_of(alignment) && mapping.length >= length);
             let pages = mapping.address..mapping.address + mapping.length;
-            assert!(is_mapped(&pages));
+            assert!(is_accessible(&pages, true));
             // SAFETY: the bytes are the mapping's, and no one else knows them.
             let bytes = unsafe { std::slice::from_raw_parts_mut(pages.start as *mut u8, length) };
             assert!(bytes.iter().all(|byte| *byte == 0));
             bytes.fill(1);
             drop(mapping);
-            assert!(!is_mapped(&pages));
+            assert!(!is_accessible(&pages, true));
         }
     }
 
     #[test]
     fn addresses_without_memory_are_not_mapped() {
         let closed = Mapping::closed(PAGE, PAGE).unwrap();
-        assert!(!is_mapped(&(closed.address..closed.address + PAGE)));
+        assert!(!is_accessible(
+            &(closed.address..closed.address + PAGE),
+            false
+        ));
         assert!(Mapping::anonymous(1 << 60, PAGE).is_none());
     }
 }
