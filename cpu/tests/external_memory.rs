@@ -348,3 +348,20 @@ fn read_only_pages_are_taken_to_be_read_and_no_others() {
     assert_eq!((take(0), take(read_only)), (INVALID, INVALID));
     assert_eq!(unsafe { libc::munmap(pages, PAGE) }, 0);
 }
+
+/// The type of handles that the memory will have.
+#[test]
+fn memory_for_handles_of_the_default_type_is_as_any_other() {
+    // The layer and the loader of Debian 12 do not know the structure.
+    if !common::direct() {
+        return;
+    }
+    let context = Context::new();
+    for kind in KINDS {
+        for (flags, expected) in common::HANDLE_TYPES {
+            let result = allocate(&context, kind, 64, &common::handle_type(flags));
+            assert_eq!(result.err().unwrap_or(OK), expected, "{kind:?} {flags:#x}");
+            let _ = result.map(|memory| context.free(memory));
+        }
+    }
+}

@@ -114,6 +114,21 @@ fn what_cannot_be_imported_is_refused() {
 }
 
 #[test]
+fn memory_for_handles_of_the_default_type_is_as_any_other() {
+    if !common::direct() {
+        return;
+    }
+    let context = Context::new();
+    for (flags, expected) in common::HANDLE_TYPES {
+        let result = create(&context, SIZE, &common::handle_type(flags));
+        assert_eq!(result.err().unwrap_or(OK), expected, "{flags:#x}");
+        if let Ok(memory) = result {
+            ok!(zePhysicalMemDestroy(context.0, memory));
+        }
+    }
+}
+
+#[test]
 fn memory_on_the_host_needs_no_device_and_other_memory_does() {
     let context = Context::new();
     let mut handle = ptr::null_mut();

@@ -13,7 +13,6 @@ use common::{
     Context, KINDS, Kind, MIB, Memory, OK, Result, bytes, bytes_mut, device, direct, range, total,
 };
 use level_zero_sys as sys;
-use level_zero_sys::extensions;
 
 const ADDRESS_NOT_FOUND: Result = sys::ze_result_t(0x7800_0021);
 
@@ -60,20 +59,8 @@ fn a_handle_of_the_default_type_is_given_and_no_other() {
     let memory = context.alloc(Kind::Device, 4096);
     let mut plain = sys::ze_ipc_mem_handle_t::default();
     ok!(zeMemGetIpcHandle(context.0, memory, &raw mut plain));
-    for (flags, expected) in [
-        (0, OK),
-        (extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_DEFAULT, OK),
-        (
-            extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_FABRIC_ACCESSIBLE,
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-        ),
-        (1 << 20, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION),
-    ] {
-        let mut wanted = extensions::ze_ipc_mem_handle_type_ext_desc_t {
-            stype: extensions::ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC,
-            pNext: ptr::null(),
-            typeFlags: flags,
-        };
+    for (flags, expected) in common::HANDLE_TYPES {
+        let mut wanted = common::handle_type(flags);
         let mut handle = sys::ze_ipc_mem_handle_t::default();
         let next = (&raw mut wanted).cast();
         assert_eq!(

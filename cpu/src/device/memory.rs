@@ -1,10 +1,10 @@
 //! The device's memory, which is its share of the machine's, and caches.
 
 use level_zero_sys as sys;
-use level_zero_sys::extensions::ze_device_cache_line_size_ext_t as CacheLine;
+use level_zero_sys::extensions::{self, ze_device_cache_line_size_ext_t as CacheLine};
 
 use super::list::{Device, is_discrete};
-use crate::abi::arguments::text;
+use crate::abi::arguments::{check_flags, text};
 use crate::abi::entry::{Out, Room};
 use crate::abi::result::{ZeResult, ensure};
 use crate::memory::{self, Share, accounting, exports};
@@ -81,6 +81,20 @@ pub fn check_external(flags: u32) -> ZeResult {
     ensure(
         flags & !exports::TYPES == 0,
         sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION,
+    )
+}
+
+/// `Ok` if IPC handles are to be of a type that the runtime has: for this machine.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE` for handles that other machines can use.
+pub fn check_handle_type(wanted: &extensions::ze_ipc_mem_handle_type_ext_desc_t) -> ZeResult {
+    let fabric = extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_FABRIC_ACCESSIBLE;
+    let known = extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_DEFAULT | fabric;
+    check_flags(wanted.typeFlags, known)?;
+    ensure(
+        wanted.typeFlags & fabric == 0,
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
     )
 }
 

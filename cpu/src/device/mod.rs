@@ -19,6 +19,8 @@ pub use entry::{
 pub use list::{
     Chosen, Device, check_variables, find, gpus, has_system_atomics, present, with_uuid,
 };
-pub use memory::{cache, check_external, external_memory, memory, memory_access};
+pub use memory::{
+    cache, check_external, check_handle_type, external_memory, memory, memory_access,
+};
 pub use properties::{MUTABLE_FLAGS, VENDOR, architecture, device_properties};
 pub use queues::{MAX_FILL_PATTERN, QueueGroup, check_queue, queue_groups};

@@ -8,6 +8,7 @@ use level_zero_sys as sys;
 use level_zero_sys::extensions::{
     ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY as READ_ONLY,
     ze_external_memmap_sysmem_ext_desc_t as SystemMemory,
+    ze_ipc_mem_handle_type_ext_desc_t as HandleType,
     ze_relaxed_allocation_limits_ext_desc_t as RelaxedLimits,
 };
 
@@ -16,7 +17,7 @@ use crate::abi::arguments::{Link, check_flags};
 use crate::abi::entry::In;
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
-use crate::device::{Device, check_external};
+use crate::device::{Device, check_external, check_handle_type};
 use crate::memory::{self, MAX_ALIGNMENT, PAGE};
 use crate::system::memory::total as total_memory;
 
@@ -104,6 +105,8 @@ impl Extras {
                 extras.imports = Some(import.fd);
             } else if let Some(memory) = link.input::<SystemMemory>() {
                 extras.adopts = Some(pages_of(memory)?);
+            } else if let Some(wanted) = link.input::<HandleType>() {
+                check_handle_type(wanted)?;
             } else {
                 let flags = relaxed_limits(&link);
                 let flags = flags.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;

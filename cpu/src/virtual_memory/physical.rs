@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use level_zero_sys::extensions;
+use level_zero_sys::extensions::{self, ze_ipc_mem_handle_type_ext_desc_t as HandleType};
 use zeusm_process::{OwnFile, duplicate};
 
 use super::pages::check_size;
@@ -12,7 +12,7 @@ use crate::abi::arguments::{Link, check_flags};
 use crate::abi::entry::{In, Out};
 use crate::abi::result::{ZeResult, described, ensure};
 use crate::context::Context;
-use crate::device::{self, check_external};
+use crate::device::{self, check_external, check_handle_type};
 use crate::handle::{hand_out, object, retire};
 use crate::memory::{
     Export, Mapping, Part, Record, Reserved, Share, ShareError, accounting, count_file, exports,
@@ -137,6 +137,8 @@ fn imported<'a>(chain: impl Iterator<Item = Link<'a>>) -> ZeResult<Option<i32>> 
         let unsupported = sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION;
         if let Some(export) = link.input::<sys::ze_external_memory_export_desc_t>() {
             ensure(export.flags == 0, unsupported)?;
+        } else if let Some(wanted) = link.input::<HandleType>() {
+            check_handle_type(wanted)?;
         } else {
             let import = link.input::<sys::ze_external_memory_import_fd_t>();
             let import = import.ok_or(unsupported)?;

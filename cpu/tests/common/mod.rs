@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 
 use level_zero_sys as sys;
 pub use sys::ZE_RESULT_SUCCESS as OK;
+use sys::extensions;
 
 pub type Result = sys::ze_result_t;
 pub type Memory = *mut c_void;
@@ -27,6 +28,26 @@ pub const MIB: usize = 1 << 20;
 pub const SECOND: u64 = 1_000_000_000;
 pub const IN_ORDER_QUEUE: u32 = level_zero_sys::extensions::ZE_COMMAND_QUEUE_FLAG_IN_ORDER;
 pub const IN_ORDER_LIST: u32 = level_zero_sys::extensions::ZE_COMMAND_LIST_FLAG_IN_ORDER;
+
+/// Types of IPC handles, and what the runtime answers to each.
+pub const HANDLE_TYPES: [(u32, Result); 4] = [
+    (0, OK),
+    (extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_DEFAULT, OK),
+    (
+        extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_FABRIC_ACCESSIBLE,
+        sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+    ),
+    (1 << 20, sys::ZE_RESULT_ERROR_INVALID_ENUMERATION),
+];
+
+/// The structure that asks for handles of a type.
+pub fn handle_type(flags: u32) -> extensions::ze_ipc_mem_handle_type_ext_desc_t {
+    extensions::ze_ipc_mem_handle_type_ext_desc_t {
+        stype: extensions::ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC,
+        pNext: ptr::null(),
+        typeFlags: flags,
+    }
+}
 
 /// Whether the test calls the runtime without a loader.
 pub fn direct() -> bool {

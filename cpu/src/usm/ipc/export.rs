@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use level_zero_sys as sys;
-use level_zero_sys::extensions;
+use level_zero_sys::extensions::ze_ipc_mem_handle_type_ext_desc_t as HandleType;
 use zeusm_process::duplicate;
 
 use super::super::query::owner_asked_for;
 use super::handle::{Handle, Subject};
 use super::import::is_of;
-use crate::abi::arguments::check_flags;
 use crate::abi::entry::{Address, Chain};
 use crate::abi::result::{ZeResult, ensure};
 use crate::context::Context;
+use crate::device::check_handle_type;
 use crate::{memory, virtual_memory};
 
 /// `zeMemGetIpcHandle`, for the base address of an allocation of any kind, for that of physical memory where it is
@@ -52,17 +52,9 @@ pub fn get_with_properties(
     handle: &mut sys::ze_ipc_mem_handle_t,
 ) -> ZeResult {
     for link in next.links() {
-        let wanted = link.input::<extensions::ze_ipc_mem_handle_type_ext_desc_t>();
+        let wanted = link.input::<HandleType>();
         let wanted = wanted.ok_or(sys::ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION)?;
-        let fabric = extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_FABRIC_ACCESSIBLE;
-        check_flags(
-            wanted.typeFlags,
-            extensions::ZE_IPC_MEM_HANDLE_TYPE_FLAG_DEFAULT | fabric,
-        )?;
-        ensure(
-            wanted.typeFlags & fabric == 0,
-            sys::ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-        )?;
+        check_handle_type(wanted)?;
     }
     get(context, pointer, handle)
 }
