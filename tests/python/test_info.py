@@ -115,18 +115,26 @@ sys.exit(zeusm.main(["it"]))
     assert "Traceback" not in told.stderr
 
 
-def test_the_path_of_the_driver():
+def test_the_path_of_the_driver(tmp_path):
     """For `ZE_ENABLE_ALT_DRIVERS`: no runtime is initialised, so a wrong choice of one does not matter."""
-    environment = os.environ | {"ZEUSM_RUNTIME": "bogus"}
-    run = subprocess.run(
-        [sys.executable, "-m", "zeusm", "info", "--driver"],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    path = Path(run.stdout.rstrip("\n"))
+
+    def printed(**variables):
+        environment = os.environ | {"ZEUSM_RUNTIME": "bogus"} | variables
+        if not variables:
+            environment.pop("ZEUSM_CPU_LIBRARY", None)
+        run = subprocess.run(
+            [sys.executable, "-m", "zeusm", "info", "--driver"],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        return Path(run.stdout.rstrip("\n"))
+
+    path = printed()
     assert path.samefile(Path(zeusm.__file__).parent / "lib" / LOADER)
     assert path.is_absolute()
+    assert printed(ZEUSM_CPU_LIBRARY=f"built/{LOADER}") == tmp_path / "built" / LOADER
 
 
 @pytest.mark.parametrize(

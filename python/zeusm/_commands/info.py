@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import platform
 import sys
 from argparse import ArgumentParser, Namespace
@@ -34,7 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def call(options: Namespace) -> int:
     if options.driver:
-        print(Path(zeusm.__file__).with_name("lib") / LOADER)
+        own = Path(zeusm.__file__).with_name("lib") / LOADER
+        print(Path(os.environ.get("ZEUSM_CPU_LIBRARY", own)).absolute())
         return 0
     try:
         found = gather()
