@@ -30,20 +30,21 @@ $(RELEASE)/.built: $(SOURCES)
 test-dist: $(RELEASE)/.built ## The wheel and each of its extras in new environments, and a build of the source distribution in an empty one
 	sh tools/test_dist.sh $(PYTHON) $(TARGET)/dist $(RELEASE)
 
-# For programs that have no Python: docs/howto/ci.md. DESTDIR goes before PREFIX, as packagers expect.
+# For programs that have no Python: docs/howto/ci.md. DESTDIR goes before PREFIX, as packagers expect. Both may have blanks.
 PREFIX := /usr/local
-INSTALLED := $(PREFIX)/lib/zeusm
+INSTALLED = $(shell realpath -ms -- "$(PREFIX)")
+STAGED = $(DESTDIR)$(INSTALLED)
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 .PHONY: install
 install: | setup ## The CPU runtime below PREFIX=/usr/local (DESTDIR=), with its pkg-config file and the variable for the system's loader
 	$(CARGO) build --release --locked -p zeusm-cpu
-	install -d $(DESTDIR)$(INSTALLED) $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/zeusm
-	install -m 755 $(TARGET)/release/libzeusm_cpu.so $(DESTDIR)$(INSTALLED)/libze_loader.so.1
-	ln -sf libze_loader.so.1 $(DESTDIR)$(INSTALLED)/libze_loader.so
-	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib/zeusm' 'driver=$${libdir}/libze_loader.so.1' 'Name: zeusm-cpu' \
-		'Description: Level Zero runtime on the CPU' 'Version: $(VERSION)' 'Libs: -L$${libdir} -lze_loader' \
-		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/zeusm-cpu.pc
-	echo 'ZE_ENABLE_ALT_DRIVERS=$(INSTALLED)/libze_loader.so.1' > $(DESTDIR)$(PREFIX)/share/zeusm/level-zero.env
+	install -d "$(STAGED)/lib/zeusm" "$(STAGED)/lib/pkgconfig" "$(STAGED)/share/zeusm"
+	install -m 755 $(TARGET)/release/libzeusm_cpu.so "$(STAGED)/lib/zeusm/libze_loader.so.1"
+	ln -sf libze_loader.so.1 "$(STAGED)/lib/zeusm/libze_loader.so"
+	printf '%s\n' 'prefix=$(INSTALLED)' 'libdir=$${prefix}/lib/zeusm' 'driver=$${libdir}/libze_loader.so.1' 'Name: zeusm-cpu' \
+		'Description: Level Zero runtime on the CPU' 'Version: $(VERSION)' 'Libs: -L"$${libdir}" -lze_loader' \
+		> "$(STAGED)/lib/pkgconfig/zeusm-cpu.pc"
+	echo 'ZE_ENABLE_ALT_DRIVERS=$(INSTALLED)/lib/zeusm/libze_loader.so.1' > "$(STAGED)/share/zeusm/level-zero.env"
 
 # The conda recipe's packages are built by this machine's compilers, and run; conda's channels are not needed.
 .PHONY: test-conda

@@ -327,3 +327,24 @@ def test_foreign_programs_are_made_with_the_callers_variables_and_end_with_a_tab
     ]
     assert rows[-2:] == [["3", "0", "1", "0"]] * 2
     assert run.stdout.splitlines()[-1] == "6 passed, 0 failed"
+
+
+@HAS_MAKE
+@pytest.mark.parametrize("prefix", ["/opt/the runtime", "the runtime"])
+def test_a_prefix_may_have_blanks_and_be_relative(tmp_path, prefix):
+    """The library that is installed is a stand-in."""
+    (tmp_path / "release").mkdir()
+    (tmp_path / "release/libzeusm_cpu.so").touch()
+    staged = tmp_path / "a stage"
+    variables = {"CARGO": "true", "TARGET": tmp_path, "PREFIX": prefix, "DESTDIR": staged}
+    run = make("-o", "setup", "install", *(f"{name}={value}" for name, value in variables.items()))
+    assert run.returncode == 0, run.stderr
+    installed = ROOT / prefix
+    below = staged / installed.relative_to("/")
+    driver = installed / "lib/zeusm/libze_loader.so.1"
+    assert (staged / driver.relative_to("/")).is_file()
+    variable = (below / "share/zeusm/level-zero.env").read_text()
+    assert variable == f"ZE_ENABLE_ALT_DRIVERS={driver}\n"
+    description = (below / "lib/pkgconfig/zeusm-cpu.pc").read_text()
+    assert description.startswith(f"prefix={installed}\n")
+    assert 'Libs: -L"${libdir}" -lze_loader' in description
