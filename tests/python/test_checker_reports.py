@@ -63,9 +63,10 @@ def objects(required, **properties):
 #: What section 3 of SARIF 2.1.0 demands of the members that a report has.
 SCHEMA = {
     "type": "object",
-    "required": ["version", "runs"],
+    "required": ["$schema", "version", "runs"],
     "additionalProperties": False,
     "properties": {
+        "$schema": {"const": "https://json.schemastore.org/sarif-2.1.0.json"},
         "version": {"const": "2.1.0"},
         "runs": objects(
             ["tool", "results"],

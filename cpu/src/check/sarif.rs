@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use super::finding::{Kind, Report, own_lines};
 use super::stack::Resolved;
 
+/// By which editors know the format.
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
 /// The report of a process.
 pub fn document(reports: &[Report]) -> Value {
     let rules = Kind::NAMES.iter().zip(Kind::MEANINGS);
@@ -21,6 +24,7 @@ pub fn document(reports: &[Report]) -> Value {
     });
     let results: Vec<_> = reports.iter().map(result).collect();
     json!({
+        "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [{ "tool": { "driver": driver }, "results": results }],
     })
