@@ -177,8 +177,7 @@ fn a_cache_that_is_full_loses_what_was_not_used_for_the_longest() {
         open.set_modified(SystemTime::now() - then).unwrap();
         file
     };
-    // The last one was left by a process that ended while it wrote.
-    let names = ["0000000000000001.zeusm", "1-2.zeusm"];
+    let names = ["0000000000000001.zeusm", "0000000000000002.zeusm"];
     let (newer, older) = (old(names[0], 1), old(names[1], 2));
     let others = old("somebody's", 3);
     if builds(&path, &[(SIZE, "1")]).is_none() {
