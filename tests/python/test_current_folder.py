@@ -70,7 +70,7 @@ def test_a_folder_that_this_user_cannot_search(fresh):
         print(Machine().run("program").stdout)
     """
     with tempfile.TemporaryDirectory() as folder:
-        assert fresh(code, folder).stdout == "-P -c program\n\n"
+        assert fresh(code, folder).stdout == "-P -X utf8 -c program\n\n"
 
 
 def test_a_folder_that_exists(tmp_path, monkeypatch):

@@ -74,7 +74,7 @@ def test_what_is_kept_of_built_modules(tmp_path):
     # The step that builds a kernel neither reads nor keeps one.
     list(sycl.find_compiler(Machine(environment=os.environ | {"ZEUSM_CACHE_DIR": str(cache)})))
     assert told(ZEUSM_CACHE_DIR=str(cache)) == empty
-    (cache / "1.zeusm").write_bytes(bytes(3 << 20))
+    (cache / "0000000000000001.zeusm").write_bytes(bytes(3 << 20))
     full = State.OK, f"{cache}: 1 modules, 3 of 7 MiB"
     assert told(ZEUSM_CACHE_DIR=str(cache), ZEUSM_CACHE_SIZE="7") == full
     assert told(ZEUSM_CACHE_SIZE="0") == (State.NOTE, "none: it is off")
@@ -88,7 +88,7 @@ def test_what_is_kept_of_built_modules(tmp_path):
     run = subprocess.run(limited, env=environment, capture_output=True, text=True, check=True)
     assert "1 modules, 3 of 512 MiB; no more is kept: File too large" in run.stdout
     assert "NOTE" in run.stdout
-    assert [path.name for path in cache.iterdir()] == ["1.zeusm"]
+    assert [path.name for path in cache.iterdir()] == ["0000000000000001.zeusm"]
 
 
 def test_a_wrong_variable_is_named_with_its_remedy():

@@ -6,11 +6,12 @@ use std::ops::Range;
 use std::ptr;
 
 use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap, mmap_anonymous,
-    mprotect, mremap_fixed, munmap,
+    Advice, MapFlags, MprotectFlags, MremapFlags, MsyncFlags, ProtFlags, madvise, mmap,
+    mmap_anonymous, mprotect, mremap_fixed, msync, munmap,
 };
 use zeusm_process::maps;
 
+use crate::abi::strictness::is_strict;
 use crate::memory::backing::pages::Pages;
 use crate::system::PAGE;
 
@@ -164,8 +165,16 @@ impl Pages<'_> {
     }
 }
 
-/// Whether all pages are mapped, by whomever, and may be read and, if asked for, written to.
+/// Whether all pages are mapped, by whomever, and may be read and, if asked for, written to. Only strictness asks for the latter, as
+/// the system's list of mappings takes half a millisecond.
 pub fn is_accessible(pages: &Range<usize>, to_write: bool) -> bool {
+    // SAFETY: this only asks.
+    let is_mapped = unsafe { msync(pages.start as *mut _, pages.len(), MsyncFlags::ASYNC) }.is_ok();
+    is_mapped && (!is_strict() || has_protection(pages, to_write))
+}
+
+/// Whether all pages may be read and, if asked for, written to.
+fn has_protection(pages: &Range<usize>, to_write: bool) -> bool {
     let end = maps::mappings()
         .into_iter()
         .filter(|it| it.is_readable && (it.is_writable || !to_write))
