@@ -297,6 +297,7 @@ pub fn empty() -> Vec<u8> {
 }
 
 /// A kernel `lanes(x)`: `x[i] = i`, whose sub-groups have 16 work-items.
+#[cfg(target_os = "linux")]
 pub fn lanes() -> Vec<u8> {
     let mut program = Program::new();
     program.b.capability(Capability::SubgroupDispatch);
