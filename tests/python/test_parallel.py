@@ -4,6 +4,7 @@ calls without the GIL.
 `make test-free-threaded` runs these tests on a free-threaded Python; ZEUSM_TEST_PARALLEL multiplies the rounds.
 """
 
+import gc
 import os
 import pickle
 import random
@@ -93,6 +94,7 @@ def test_each_thread_has_its_own_memory():
 def test_memory_moves_between_threads():
     """Objects are allocated, filled and freed by different threads, with a history at times."""
     places = [None] * 64
+    gc.collect()  # What other tests have left is not freed meanwhile.
     allocated = zm.get_pool("shared").statistics().used_bytes
     made = []
 
