@@ -91,9 +91,10 @@ fn execute(mut task: Task, what: &str, is_right_without_optimisation: bool) -> O
             let words = status.map_or("no exit status".to_owned(), |status| status.to_string());
             failure = Failure::Crashed(format!("{words}\n{output}").trim_end().to_owned());
             let is_killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
-            if !is_killed && !is_right_without_optimisation {
-                break;
-            } else if !is_killed {
+            if !is_killed {
+                if !is_right_without_optimisation {
+                    break;
+                }
                 without_optimisation(&mut task);
             }
         }
